@@ -1,0 +1,37 @@
+# Every target sets up what it needs: a virtual environment in .venv with the pinned packages.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+
+.PHONY: help setup test check bench lock clean
+
+help:
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
+
+$(VENV)/ready: requirements-dev.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+setup: $(VENV)/ready ## make the virtual environment with the pinned packages
+
+test: setup ## run all tests in parallel, with coverage of crypto/ and protocol/
+	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=97
+
+check: setup ## lint, format, types and layer rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup ## print the benchmarks' ratios, each measured side by side in one run
+	$(BIN)/python -m tests.benchmarks
+
+lock: ## renew the pinned versions (developers only)
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --extra bench --all-build-deps -o requirements-dev.lock pyproject.toml
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
