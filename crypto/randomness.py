@@ -30,6 +30,10 @@ def derive_key(secret: bytes, label: bytes) -> bytes:
 class Stream:
     """Uniform random bytes in order; the same key gives the same bytes."""
 
+    _cipher: CipherContext
+    _buffer: bytes
+    _position: int
+
     def __init__(self, key: bytes) -> None:
         self._rekey(key)
 
@@ -89,7 +93,7 @@ class Stream:
         return order
 
     def _rekey(self, key: bytes) -> None:
-        self._cipher: CipherContext = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        self._cipher = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
         self._buffer = b""
         self._position = 0
 

@@ -72,4 +72,5 @@ def project_to_simplex(counts: NDArray[Any], total: float) -> NDArray[np.float64
     falling = np.sort(flat)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
     threshold = excess[np.nonzero(falling > excess)[0][-1]] if total > 0 else falling[0]
-    return np.maximum(flat - threshold, 0.0).reshape(np.shape(counts))
+    projected: NDArray[np.float64] = np.maximum(flat - threshold, 0.0).reshape(np.shape(counts))
+    return projected

@@ -1,0 +1,56 @@
+"""Exact numbers: budgets are fractions from the command line to the ledger.
+
+It does not know what the numbers stand for.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+_EXACT = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,40}/\d{1,40})")
+
+
+def exact(value: object) -> Fraction:
+    """A fraction from "0.8", "4/5", an integer or a fraction; a binary float is refused because it is none of them."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, str) and _EXACT.fullmatch(value.strip()):
+        numerator, _, denominator = value.strip().partition("/")
+        if not denominator or int(denominator):
+            return Fraction(value.strip())
+    raise ValueError(f'expected an exact number such as "0.8" or "4/5", found {value!r}')
+
+
+Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str, return_type=str)]
+
+
+def allocate(amount: Fraction, weights: Sequence[int]) -> tuple[Fraction, ...]:
+    """Shares of `amount` in proportion to `weights`; they add up to it exactly."""
+    total = sum(weights)
+    return tuple(amount * weight / total for weight in weights)
+
+
+def proportional_counts(count: int, weights: Sequence[int]) -> tuple[int, ...]:
+    """`count` things dealt out in proportion to `weights` (largest remainder, ties to the earlier)."""
+    total = sum(weights)
+    counts = [count * weight // total for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda i: (-(count * weights[i] % total), i))
+    for index in by_remainder[: count - sum(counts)]:
+        counts[index] += 1
+    return tuple(counts)
+
+
+def canonical_json(value: Any) -> bytes:
+    """The one spelling of a JSON value, so that equal values have equal hashes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,81 @@
+"""The plan: everything that a run will do, in public numbers, agreed before any row is read.
+
+It does not know what follows from it (`terms`) or how good defaults are chosen (`presets`).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from protocol.exact import Exact, canonical_json, digest
+
+Method = Literal["dp-subn", "dp-ccbn", "independent"]
+Preset = Literal["recommended", "paper"]
+Noise = Literal["selected", "distributed", "local"]
+Update = Literal["accumulate", "replace", "joint"]
+EncodingName = Literal["native", "binary", "gray", "hierarchical"]
+ScoreName = Literal["I", "F", "R"]
+Choice = Literal["permute-and-flip", "exponential"]
+CoverObjective = Literal["expected-error", "paper"]
+CoverBudgets = Literal["equal", "cube-root"]
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Frozen(BaseModel):
+    """Base of everything that is agreed on or sent: immutable, closed, with one spelling."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64"
+    )
+
+
+class Member(Frozen):
+    """A party as the others know it. The number of its rows is public."""
+
+    name: Name
+    rows: Annotated[int, Field(ge=1, le=2 * 10**9)]
+    signing_key: Annotated[bytes, Field(min_length=32, max_length=32)]
+    exchange_key: Annotated[bytes, Field(min_length=32, max_length=32)]
+
+
+class Plan(Frozen):
+    version: Literal[1] = 1
+    run: Name
+    schema_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    members: tuple[Member, ...]
+    method: Method
+    preset: Preset
+    epsilon: Exact
+    split: tuple[Exact, ...]  # dp-subn: e1..e4; dp-ccbn and independent: structure, parameters
+    insiders: Annotated[int, Field(ge=0)]
+    noise: Noise
+    update: Update
+    rounds: Annotated[int, Field(ge=1, le=100)]  # of update=joint
+    encoding: EncodingName
+    score: ScoreName
+    choice: Choice
+    picks: tuple[Annotated[int, Field(ge=0)], ...]  # variables that each party places in phase 2
+    theta: Exact  # usefulness of the network's tables
+    frontier_theta: Exact  # usefulness of the frontier's tables
+    degree: Annotated[int, Field(ge=0)] | None = None  # asked for by the operator instead of theta's
+    cover_objective: CoverObjective
+    cover_budgets: CoverBudgets
+    key_bits: Annotated[int, Field(ge=256, le=16384, multiple_of=8)]
+    rows: Annotated[int, Field(ge=1)]  # of the synthetic table
+
+    @property
+    def parties(self) -> int:
+        return len(self.members)
+
+    @property
+    def total_rows(self) -> int:
+        return sum(member.rows for member in self.members)
+
+    @property
+    def noise_shares(self) -> int:
+        """Full shares of noise that stay in a sum of noise mode `selected`."""
+        return self.insiders + 1
+
+    def hash(self) -> str:
+        return digest(canonical_json(self.model_dump(mode="json")))

@@ -1,0 +1,88 @@
+"""The terms of a run: all that plan and schema imply, worked out alike by every party and the curator.
+
+It does not know rows, messages or noise. Everybody who joins works the terms out alone and trusts nobody's price.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from protocol.covering import Cover, cover
+from protocol.domain import Domain, Variables
+from protocol.encoding import Block, Encoding
+from protocol.exact import allocate
+from protocol.limits import Limits
+from protocol.plan import Plan
+from protocol.privacy import noise_rate, useful_cells, useful_degree
+from protocol.schedule import Step, steps
+from protocol.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Made by `protocol.agreement.agree`, which refuses what cannot work."""
+
+    plan: Plan
+    schema: Schema
+
+    @cached_property
+    def plan_hash(self) -> str:
+        return self.plan.hash()
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        return Encoding.of(self.schema, self.plan.encoding)
+
+    @property
+    def domain(self) -> Domain:
+        return self.encoding.domain
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.encoding.blocks
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        return steps(self.plan, self.domain.count)
+
+    def price(self, party: int) -> Fraction:
+        """What the whole run costs the rows of one party."""
+        return sum((step.charge(party) for step in self.steps), Fraction(0))
+
+    @cached_property
+    def cover(self) -> Cover:
+        """The views of phase 1."""
+        plan = self.plan
+        sizes = self.domain.sizes[: self.domain.count]
+        return cover(sizes, plan.cover_objective, plan.cover_budgets, primes_only=plan.cover_objective == "paper")
+
+    @cached_property
+    def limits(self) -> Limits:
+        """How large a family of the network may be."""
+        return self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+
+    @cached_property
+    def frontier_limits(self) -> Limits:
+        """How large a family of the search frontier may be: never smaller than the network's."""
+        wide = self._limits(self.plan.total_rows, self.plan.split[2], self.plan.frontier_theta, None)
+        return Limits(_larger(wide.cells, self.limits.cells), _larger(wide.degree, self.limits.degree))
+
+    def local_limits(self, party: int) -> Limits:
+        """The same for a party that models its own rows alone (method independent)."""
+        return self._limits(self.plan.members[party].rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+
+    def _limits(self, rows: int, epsilon: Fraction, theta: Fraction, degree: int | None) -> Limits:
+        count = self.domain.count
+        if self.domain.is_binary:
+            return Limits(degree=useful_degree(rows, count, epsilon, theta) if degree is None else degree)
+        return Limits(cells=useful_cells(rows, count, epsilon, theta), degree=degree)
+
+    def noise_rates(self, step: Step, tables: Sequence[Variables]) -> tuple[Fraction, ...]:
+        """The noise of each table of a pass: they share the step's budget, and the shares add up to it exactly."""
+        weights = self.cover.weights if step.stage == "correlations" else [1] * len(tables)
+        return tuple(noise_rate(share) for share in allocate(step.epsilon, weights))
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    return max(one, other) if one is not None and other is not None else None
