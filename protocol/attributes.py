@@ -78,7 +78,7 @@ class _Attribute(BaseModel):
         return self
 
 
-class _Listed(_Attribute):
+class Listed(_Attribute):
     values: tuple[Text, ...]
 
     @property
@@ -96,11 +96,11 @@ class _Listed(_Attribute):
         yield from self._too_large()
 
 
-class Ordinal(_Listed):
+class Ordinal(Listed):
     kind: Literal["ordinal"]
 
 
-class Categorical(_Listed):
+class Categorical(Listed):
     kind: Literal["categorical"]
     taxonomy: dict[Any, Any] = Field(default_factory=dict)
 
@@ -119,7 +119,7 @@ class Categorical(_Listed):
             yield f'field "taxonomy": {quoted(unknown)} is not one of the values; correct it or add it to `values`'
 
 
-class _Numeric(_Attribute):
+class Numeric(_Attribute):
     min: Number
     max: Number
 
@@ -161,7 +161,7 @@ class _Numeric(_Attribute):
                 )
 
 
-class Integer(_Numeric):
+class Integer(Numeric):
     kind: Literal["integer"]
     bins: Annotated[StrictInt, Field(ge=1)] | None = None
 
@@ -190,7 +190,7 @@ class Integer(_Numeric):
         yield from self._too_large()
 
 
-class Real(_Numeric):
+class Real(Numeric):
     kind: Literal["real"]
     bins: Annotated[StrictInt, Field(ge=1)]
 

@@ -1,0 +1,67 @@
+"""Seals: bytes that only one recipient can open, bound to where they belong (HPKE, RFC 9180, base mode).
+
+It does not know who carries them. A seal does not say who made it: what needs an author is signed as well.
+"""
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+from crypto.errors import BrokenSeal, MalformedKey
+
+KEY_BYTES = 32
+_SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+
+
+class ExchangeKey:
+    """The secret half of what others seal to; it does not print."""
+
+    def __init__(self, key: X25519PrivateKey) -> None:
+        self._key = key
+
+    @classmethod
+    def generate(cls) -> "ExchangeKey":
+        return cls(X25519PrivateKey.generate())
+
+    @classmethod
+    def from_bytes(cls, secret: bytes) -> "ExchangeKey":
+        _check_length(secret)
+        return cls(X25519PrivateKey.from_private_bytes(secret))
+
+    @property
+    def public(self) -> bytes:
+        return self._key.public_key().public_bytes_raw()
+
+    def to_bytes(self) -> bytes:
+        """The secret itself, to be stored where nobody else reads."""
+        return self._key.private_bytes_raw()
+
+
+def info_for(run: str, step: str, sender: str, recipient: str) -> bytes:
+    """Where sealed bytes belong; different places have different bytes, because every part carries its length."""
+    parts = [part.encode() for part in (run, step, sender, recipient)]
+    return b"dp-subn v1 seal" + b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
+def seal(recipient_public: bytes, info: bytes, plaintext: bytes) -> bytes:
+    _check_length(recipient_public)
+    try:
+        return _SUITE.encrypt(plaintext, X25519PublicKey.from_public_bytes(recipient_public), info)
+    except ValueError:
+        raise MalformedKey(
+            "the recipient's exchange key is a point of small order, with which nothing is secret"
+        ) from None
+
+
+def open_sealed(private: bytes, info: bytes, sealed: bytes) -> bytes:
+    """The plaintext. Raises BrokenSeal if the bytes were altered, or sealed for somebody or something else."""
+    _check_length(private)
+    try:
+        return _SUITE.decrypt(sealed, X25519PrivateKey.from_private_bytes(private), info)
+    except InvalidTag:
+        raise BrokenSeal("the sealed bytes were altered, or sealed for another recipient or place") from None
+
+
+def _check_length(key: bytes) -> None:
+    if len(key) != KEY_BYTES:
+        raise MalformedKey(f"an exchange key has {KEY_BYTES} bytes, this one has {len(key)}")

@@ -1,0 +1,64 @@
+"""Signatures: who said what, and in which role of the message (Ed25519).
+
+It does not know runs, plans or parties.
+"""
+
+import hashlib
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from crypto.errors import BrokenSeal, MalformedKey
+
+KEY_BYTES = 32
+
+
+class SigningKey:
+    """The secret half of an identity; it does not print."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+
+    @classmethod
+    def generate(cls) -> "SigningKey":
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def from_bytes(cls, secret: bytes) -> "SigningKey":
+        if len(secret) != KEY_BYTES:
+            raise MalformedKey(f"a signing key has {KEY_BYTES} bytes, this one has {len(secret)}")
+        return cls(Ed25519PrivateKey.from_private_bytes(secret))
+
+    @property
+    def public(self) -> bytes:
+        return self._key.public_key().public_bytes_raw()
+
+    def to_bytes(self) -> bytes:
+        """The secret itself, to be stored where nobody else reads."""
+        return self._key.private_bytes_raw()
+
+
+def sign(key: SigningKey, context: bytes, message: bytes) -> bytes:
+    """A signature that means nothing under any other context."""
+    return key._key.sign(_framed(context, message))
+
+
+def verify(public: bytes, context: bytes, message: bytes, signature: bytes) -> None:
+    """Raises BrokenSeal unless the owner of `public` signed this message in this context."""
+    if len(public) != KEY_BYTES:
+        raise MalformedKey(f"a public signing key has {KEY_BYTES} bytes, this one has {len(public)}")
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, _framed(context, message))
+    except InvalidSignature:
+        raise BrokenSeal("the signature is not one of this key for this message") from None
+
+
+def fingerprint(public: bytes) -> str:
+    """What two people compare by voice: 128 bits of the key's hash in groups of four digits."""
+    digits = hashlib.sha256(b"dp-subn v1 fingerprint" + public).hexdigest()[:32]
+    return " ".join(digits[start : start + 4] for start in range(0, len(digits), 4))
+
+
+def _framed(context: bytes, message: bytes) -> bytes:
+    # The length keeps (context, message) apart from every other pair whose bytes join to the same string.
+    return b"dp-subn v1 signature" + len(context).to_bytes(4, "big") + context + message
