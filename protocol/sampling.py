@@ -111,7 +111,8 @@ def _thresholds(weights: NDArray[np.float64]) -> NDArray[np.uint64]:
     cumulative = np.cumsum(weights, axis=1)
     within = np.floor(cumulative[:, :-1] / cumulative[:, -1:] * 2**_WORD_BITS).astype(np.uint64)
     situations = np.arange(len(weights), dtype=np.uint64) << np.uint64(_WORD_BITS)
-    return (situations[:, None] + within).ravel()
+    thresholds: NDArray[np.uint64] = situations[:, None] + within
+    return thresholds.ravel()
 
 
 def _codes(draw: _Draw, columns: Mapping[int, Column], words: NDArray[np.uint32], domain: Domain) -> Column:
