@@ -9,6 +9,7 @@ generator; `Stream.keyed()` derives it from a shared secret (masks) or from a se
 import secrets
 import weakref
 from os import register_at_fork
+from typing import Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -105,13 +106,27 @@ class Stream:
         return self._cipher.update(bytes(count))
 
 
+class UsedOnce(Protocol):
+    """What holds random values that a forked copy must not use again."""
+
+    def after_fork(self) -> None: ...
+
+
 _live_system_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()
+_used_once: "weakref.WeakSet[UsedOnce]" = weakref.WeakSet()
+
+
+def on_fork(owner: UsedOnce) -> None:
+    """Have `owner.after_fork()` called in every forked child, as long as `owner` lives."""
+    _used_once.add(owner)
 
 
 def _rekey_after_fork() -> None:
     # Fork safety: parent and child would otherwise draw the same noise and the same re-randomisers.
     for stream in list(_live_system_streams):
         stream._rekey(secrets.token_bytes(KEY_BYTES))
+    for owner in list(_used_once):
+        owner.after_fork()
 
 
 register_at_fork(after_in_child=_rekey_after_fork)

@@ -1,0 +1,78 @@
+"""Pairwise masks: every contribution looks uniform, and in the sum of all contributions the masks cancel.
+
+It does not know what is masked, nor who the peers are beyond their numbers.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from gmpy2 import mpz
+from numpy.typing import NDArray
+
+from crypto.errors import BrokenSum, MalformedKey
+from crypto.paillier import STATISTICAL_BITS
+from crypto.randomness import Stream, derive_key
+
+
+def agree(private: bytes, public: bytes) -> bytes:
+    """The X25519 secret of two parties, from one's private and the other's public 32 bytes."""
+    try:
+        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError as error:  # a wrong length, or a public key of small order, whose secret is all zero
+        raise MalformedKey("an X25519 key is not 32 bytes of a proper public key; ask its owner again") from error
+
+
+def pair_key(secret: bytes, context: bytes) -> bytes:
+    """The key of one pair for one step: `context` names run, step and everything both must agree on."""
+    return derive_key(secret, b"pair mask " + context)
+
+
+def mask_words(pair_keys: Mapping[int, bytes], me: int, count: int) -> NDArray[np.uint64]:
+    """Masks modulo 2^64: towards each peer, the party with the smaller number adds and the other subtracts."""
+    mask = np.zeros(count, dtype=np.uint64)
+    for peer, key in pair_keys.items():
+        words = Stream.keyed(key, b"words").words64(count)
+        mask = mask + words if _adds(me, peer) else mask - words
+    return mask
+
+
+def mask_residues(pair_keys: Mapping[int, bytes], me: int, count: int, n: mpz) -> list[mpz]:
+    """Masks modulo n, by the same rule."""
+    mask = [mpz(0)] * count
+    for peer, key in pair_keys.items():
+        sign = 1 if _adds(me, peer) else -1
+        residues = _residues(Stream.keyed(key, b"residues"), count, n)
+        mask = [(total + sign * residue) % n for total, residue in zip(mask, residues, strict=True)]
+    return mask
+
+
+def hide(values: NDArray[np.int64], mask: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A masked contribution modulo 2^64."""
+    return values.astype(np.uint64) + mask
+
+
+def reveal(contributions: Sequence[NDArray[np.uint64]], bound: int) -> NDArray[np.int64]:
+    """The total of all masked contributions, none of whose cells may exceed `bound` in size."""
+    if len({len(contribution) for contribution in contributions}) != 1:
+        lengths = [len(contribution) for contribution in contributions]
+        raise BrokenSum(f"contributions of {lengths} cells do not add up; all must have the same number")
+    words = np.zeros(len(contributions[0]), dtype=np.uint64)
+    for contribution in contributions:
+        words = words + contribution
+    total = words.view(np.int64)
+    if len(total) and not -bound <= int(total.min()) <= int(total.max()) <= bound:
+        raise BrokenSum("the sum is out of bounds: a contribution is missing, repeated or made for another step")
+    return total
+
+
+def _adds(me: int, peer: int) -> bool:
+    if me == peer:
+        raise ValueError(f"party {me} has no mask with itself")
+    return me < peer
+
+
+def _residues(stream: Stream, count: int, n: mpz) -> list[mpz]:
+    length = (int(n.bit_length()) + STATISTICAL_BITS + 7) // 8
+    data = stream.take(count * length)
+    return [mpz.from_bytes(data[start : start + length], "big") % n for start in range(0, len(data), length)]

@@ -1,0 +1,70 @@
+"""The secret side of Paillier's cryptosystem: the only module that decrypts.
+
+It does not know what the plaintexts mean, and no other module of this package may import it.
+"""
+
+from collections.abc import Iterable
+
+import gmpy2
+import phe.paillier
+from gmpy2 import mpz
+
+from crypto.errors import MalformedKey
+from crypto.paillier import DEFAULT_BITS, PublicKey
+
+
+class _Half:
+    """Decryption modulo one prime factor p of n = p q."""
+
+    def __init__(self, p: mpz, q: mpz) -> None:
+        self.p, self.p_squared = p, p * p
+        # (1 + n m)^(p-1) = 1 + (p-1) n m modulo p^2, so L = (x - 1) / p gives -q m modulo p.
+        self._scale = gmpy2.invert(-q, p)
+
+    def decrypt(self, ciphertext: mpz) -> mpz:
+        # Timing: powmod_sec does the same operations for every exponent, and p - 1 is the secret.
+        power = gmpy2.powmod_sec(ciphertext % self.p_squared, self.p - 1, self.p_squared)
+        return (power - 1) // self.p * self._scale % self.p
+
+
+class SecretKey:
+    """The factors of n. It never prints and never pickles; `to_bytes` is the one way to store it."""
+
+    def __init__(self, p: mpz, q: mpz) -> None:
+        if p == q or not gmpy2.is_prime(p) or not gmpy2.is_prime(q) or gmpy2.gcd(p * q, (p - 1) * (q - 1)) != 1:
+            raise MalformedKey("a Paillier secret must be two different primes p, q with gcd(pq, (p-1)(q-1)) = 1")
+        self.public = PublicKey(p * q)
+        self._p, self._q = _Half(p, q), _Half(q, p)
+        self._p_inverse = gmpy2.invert(p, q)
+
+    @classmethod
+    def generate(cls, bits: int = DEFAULT_BITS) -> "SecretKey":
+        _, key = phe.paillier.generate_paillier_keypair(n_length=bits)
+        return cls(mpz(key.p), mpz(key.q))
+
+    def decrypt(self, ciphertexts: Iterable[mpz]) -> list[mpz]:
+        """Plaintexts in (-n/2, n/2); the ciphertexts have been checked on entry."""
+        return [self._decrypt(ciphertext) for ciphertext in ciphertexts]
+
+    def _decrypt(self, ciphertext: mpz) -> mpz:
+        modulo_p, modulo_q = self._p.decrypt(ciphertext), self._q.decrypt(ciphertext)
+        plaintext = modulo_p + self._p.p * ((modulo_q - modulo_p) * self._p_inverse % self._q.p)
+        return plaintext - self.public.n if 2 * plaintext > self.public.n else plaintext
+
+    def to_bytes(self) -> bytes:
+        """p and q, each in half of the bytes."""
+        length = (max(self._p.p, self._q.p).bit_length() + 7) // 8
+        return bytes(self._p.p.to_bytes(length, "big") + self._q.p.to_bytes(length, "big"))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "SecretKey":
+        if len(data) % 2:
+            raise MalformedKey(f"a Paillier secret is two numbers of equal length; {len(data)} bytes cannot be that")
+        half = len(data) // 2
+        return cls(mpz.from_bytes(data[:half], "big"), mpz.from_bytes(data[half:], "big"))
+
+    def __repr__(self) -> str:
+        return f"SecretKey({self.public.bits} bits)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Paillier secret is not pickled: store `to_bytes()` where secrets are kept")

@@ -1,0 +1,85 @@
+"""Powers of one base at packed exponents: base^P(y) for many vectors y of small digits, from a table.
+
+It does not know what the digits are: noise in `E^P(eta)`, or the uniform exponent of a re-randomiser.
+
+The comb method of Lim and Lee: the digits lie `step` bits apart; bit p of all digits is one plane. A table per
+group of digits holds the product for every pattern of the group's bits, so that a plane costs one squaring and
+one multiplication per group.
+"""
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpz
+from numpy.typing import NDArray
+
+_LARGEST_GROUP = 12  # tables of 4096 numbers
+
+
+class SlotPowers:
+    """Tables for digits of `planes` bits in `slots` places, `step` bits apart, sized for `uses` powers."""
+
+    def __init__(self, base: mpz, modulus: mpz, *, step: int, slots: int, planes: int, uses: int) -> None:
+        self._modulus = modulus
+        self._planes = planes
+        group = cheapest_group(slots, planes, uses)
+        teeth = _teeth(base, modulus, step, slots)
+        self._tables = [_products(teeth[start : start + group], modulus) for start in range(0, slots, group)]
+        self._weights = np.int64(1) << np.arange(group)
+        self._padding = len(self._tables) * group - slots
+
+    def powers(self, digits: NDArray[np.int64]) -> list[mpz]:
+        """One power for every row of `digits` (not negative, below 2^step)."""
+        return [self._power(row) for row in digits]
+
+    def _power(self, row: NDArray[np.int64]) -> mpz:
+        # Timing: the same operations for all digits below 2^planes; a larger digit is right, but takes longer.
+        # The places read in the tables depend on the digits, which other programs on this machine may sense.
+        modulus, tables, power = self._modulus, self._tables, mpz(1)
+        for plane in self._patterns(row):
+            power = power * power % modulus
+            for table, pattern in zip(tables, plane, strict=True):
+                power = power * table[pattern] % modulus
+        return power
+
+    def _patterns(self, row: NDArray[np.int64]) -> list[list[int]]:
+        """For every plane, the highest first, the bit pattern of every group."""
+        planes = np.arange(max(self._planes, int(row.max()).bit_length()) - 1, -1, -1)
+        bits = (np.pad(row, (0, self._padding)) >> planes[:, None]) & 1
+        patterns: list[list[int]] = (bits.reshape(len(planes), len(self._tables), -1) @ self._weights).tolist()
+        return patterns
+
+
+def cheapest_group(slots: int, planes: int, uses: int) -> int:
+    return min(range(1, _LARGEST_GROUP + 1), key=lambda group: _multiplications(slots, planes, uses, group))
+
+
+def cheapest_step(exponent_bits: int, uses: int) -> int:
+    """How many bits wide the digits of a uniform exponent had better be."""
+
+    def cost(step: int) -> int:
+        slots = -(-exponent_bits // step)
+        return min(_multiplications(slots, step, uses, group) for group in range(1, _LARGEST_GROUP + 1))
+
+    return min(range(4, 63), key=cost)
+
+
+def _multiplications(slots: int, planes: int, uses: int, group: int) -> int:
+    full, rest = divmod(slots, group)
+    tables = (full << group) + (1 << rest if rest else 0)
+    return tables + uses * planes * (full + bool(rest) + 1)
+
+
+def _teeth(base: mpz, modulus: mpz, step: int, slots: int) -> list[mpz]:
+    """base^(2^(step j)) for every slot j."""
+    teeth = [base % modulus]
+    while len(teeth) < slots:
+        teeth.append(gmpy2.powmod(teeth[-1], 1 << step, modulus))
+    return teeth
+
+
+def _products(teeth: list[mpz], modulus: mpz) -> list[mpz]:
+    """The product of every subset of `teeth`; bit i of the place says whether tooth i is in it."""
+    products = [mpz(1)]
+    for tooth in teeth:
+        products += [product * tooth % modulus for product in products]
+    return products
