@@ -1,0 +1,176 @@
+"""Covers: few views (marginals over several variables) in which every pair of variables lies exactly once (NOCD).
+
+It does not know records or noise samples: a cover follows from domain sizes alone, and so does its error.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Literal
+
+import gmpy2
+
+from crypto.noise import laplace_variance
+from protocol.covering_search import (
+    CUBE_ROOT_SCALE,
+    ONE_VIEW,
+    PAIRS,
+    Design,
+    Search,
+    Sizes,
+    cell_summand,
+    cube_root_summand,
+    error_summand,
+    least_product,
+    least_total,
+    product,
+    total,
+    usable_columns,
+)
+from protocol.domain import Variables
+from protocol.errors import PlanError
+from protocol.galois import lines
+
+Objective = Literal["expected-error", "paper"]
+Budgets = Literal["equal", "cube-root"]
+
+LARGEST_VIEW = 2**20  # cells
+_BOTH_ORDERS_UP_TO = 100  # variables
+SENSITIVITY = 2  # of a histogram: a neighbour moves one row from one cell to another
+
+
+@dataclass(frozen=True)
+class Cover:
+    domain_sizes: Sizes
+    views: tuple[Variables, ...]
+    weights: tuple[int, ...]  # view v is counted with the share weights[v] / sum(weights) of the budget
+
+    @cached_property
+    def view_cells(self) -> tuple[int, ...]:
+        return tuple(math.prod(self.domain_sizes[v] for v in view) for view in self.views)
+
+    @property
+    def cells(self) -> int:
+        return sum(self.view_cells)
+
+    @cached_property
+    def summands(self) -> tuple[int, ...]:
+        """Noisy cells behind all pair tables of a view: each of its pairs adds up all its cells."""
+        return tuple(math.comb(len(view), 2) * cells for view, cells in zip(self.views, self.view_cells, strict=True))
+
+    @property
+    def error_factor(self) -> float:
+        """Expected squared error of all pair tables, in units of one cell's variance at the whole budget.
+
+        Exact where variance falls with the square of the budget, as continuous Laplace noise does.
+        """
+        terms = (c / w**2 for c, w in zip(self.summands, self.weights, strict=True))
+        return sum(self.weights) ** 2 * math.fsum(terms)
+
+    def budgets(self, epsilon: Fraction) -> tuple[Fraction, ...]:
+        """Each view's budget; together they are epsilon exactly."""
+        whole = sum(self.weights)
+        return tuple(epsilon * weight / whole for weight in self.weights)
+
+    def variances(self, epsilon: Fraction) -> tuple[float, ...]:
+        """Of the noise in one cell of each view, for one share of noise."""
+        variance = {share: laplace_variance(share / SENSITIVITY) for share in set(self.budgets(epsilon))}
+        return tuple(variance[share] for share in self.budgets(epsilon))
+
+    def expected_squared_error(self, epsilon: Fraction) -> float:
+        """Over all cells of all pair tables, as they are summed from the noisy views, for one share of noise."""
+        return math.fsum(c * v for c, v in zip(self.summands, self.variances(epsilon), strict=True))
+
+
+def cover(
+    domain_sizes: Sequence[int],
+    objective: Objective,
+    budgets: Budgets,
+    primes_only: bool = False,
+    largest_view: int = LARGEST_VIEW,
+) -> Cover:
+    """The best cover of these variables, among all that rows and columns build (SPEC section 5, phase 1)."""
+    sizes = tuple(domain_sizes)
+    _check_pairs(sizes, largest_view)
+    search, least, rank = _search(len(sizes), objective, budgets, primes_only, largest_view)
+    found = [(least(search, tuple(sizes[v] for v in order)), order) for order in _orders(sizes)]
+    design, order = min(found, key=lambda design_and_order: rank(design_and_order[0]))
+    views = tuple(sorted(tuple(sorted(order[p] for p in view)) for view in build_views(design)))
+    return _with_weights(sizes, views, budgets)
+
+
+def direct_pairs(domain_sizes: Sequence[int], budgets: Budgets) -> Cover:
+    """Every pair as a view of its own: what covers are compared with."""
+    return _with_weights(tuple(domain_sizes), tuple(combinations(range(len(domain_sizes)), 2)), budgets)
+
+
+def build_views(design: Design, start: int = 0) -> Iterator[Variables]:
+    """The views of a design, over positions start, start + 1, ...; views of one variable are left out."""
+    run = range(start, start + design.count)
+    if design.columns == PAIRS:
+        yield from combinations(run, 2)
+    elif design.columns == ONE_VIEW:
+        if design.count > 1:
+            yield tuple(run)
+    else:
+        yield from _crossing_views(run, design.columns, len(design.rows))
+        for index, row in enumerate(design.rows):
+            yield from build_views(row, start + index * design.columns)
+
+
+def _crossing_views(run: range, columns: int, rows: int) -> Iterator[Variables]:
+    """V_{m,j} takes column j + i m of row i, where the last row has that column."""
+    for line in lines(columns, rows).reshape(rows, -1).T.tolist():
+        view = tuple(
+            run[row * columns + column] for row, column in enumerate(line) if row * columns + column < len(run)
+        )
+        if len(view) > 1:
+            yield view
+
+
+def _search(
+    count: int, objective: Objective, budgets: Budgets, primes_only: bool, largest_view: int
+) -> tuple[Search, Callable[[Search, Sizes], Design], Callable[[Design], int]]:
+    """Where to search, how, and by what the outcomes compare."""
+    if objective == "paper":  # Algorithm 2: fewest cells, however many views share the budget
+        return Search(cell_summand, usable_columns(count, True), False, largest_view), least_total, total
+    columns = usable_columns(count, primes_only)
+    if budgets == "cube-root":
+        return Search(cube_root_summand, columns, True, largest_view), least_total, total
+    return Search(error_summand, columns, True, largest_view), least_product, product
+
+
+def _orders(sizes: Sizes) -> list[list[int]]:
+    """Variables by size, so that a row holds similar ones and a crossing view one of each kind.
+
+    The last row is the short one. Which end of the order it should take depends on the sizes, by up to a tenth of
+    the error: both are tried, unless so many variables differ that a second search takes seconds.
+    """
+    falling = sorted(range(len(sizes)), key=lambda variable: (-sizes[variable], variable))
+    both = len(set(sizes)) > 1 and len(sizes) <= _BOTH_ORDERS_UP_TO
+    return [falling, falling[::-1]] if both else [falling]
+
+
+def _with_weights(sizes: Sizes, views: tuple[Variables, ...], budgets: Budgets) -> Cover:
+    equal = Cover(sizes, views, (1,) * len(views))
+    return equal if budgets == "equal" else Cover(sizes, views, tuple(map(_cube_root, equal.summands)))
+
+
+def _cube_root(summand: int) -> int:
+    """floor(2^16 * summand^(1/3)), on integers: parties agree on it to the last bit."""
+    root, _ = gmpy2.iroot(summand * CUBE_ROOT_SCALE**3, 3)
+    return int(root)
+
+
+def _check_pairs(sizes: Sizes, largest_view: int) -> None:
+    if len(sizes) < 2:
+        raise PlanError(f"the schema gives {len(sizes)} variable(s), and correlations need at least two")
+    second, first = sorted(sizes)[-2:]
+    if first * second > largest_view:
+        raise PlanError(
+            f"two variables with {first} and {second} values make a table of {first * second} cells, and a view may "
+            f"have {largest_view}: give one of them fewer bins"
+        )
