@@ -100,8 +100,7 @@ class GrowingFrontier:
             return self._limits.degree - len(parents)
         taken = {child, *(self._domain.base(p) for p in parents)}
         for variable in self._small_first:
-            if self._domain.base(variable) not in taken:
-                if not self._limits.admits(self._domain, child, (*parents, variable)):
-                    break
+            is_new = self._domain.base(variable) not in taken
+            if is_new and self._limits.admits(self._domain, child, (*parents, variable)):
                 parents = (*parents, variable)
         return len(parents) - len(self.parents[child])

@@ -117,3 +117,5 @@ def test_sparsity_counts_an_attribute_once_and_at_its_coarsest() -> None:
     frontier = GrowingFrontier(CHAIN, np.ones((3, 3)), Limits(cells=8), GENERAL)
     assert frontier.sparsity(0) == 1  # 4 * 2 = 8
     assert frontier.sparsity(2) == 1 + 1  # 2 * 2 (A') * 2 (B) = 8, and its ancestor A
+    empty = Network((Family(0), Family(1), Family(2)))
+    assert GrowingFrontier(empty, np.ones((3, 3)), Limits(cells=8), GENERAL).sparsity(2) == 2  # with A' and B

@@ -44,6 +44,15 @@ def test_words_become_codes_by_their_place_among_the_cumulative_weights() -> Non
     assert rows(model, 1000, keyed())[:, 0].tolist() == expected.tolist()
 
 
+def test_a_word_at_the_threshold_belongs_to_the_larger_code() -> None:
+    # Otherwise a leading code without weight would be drawn by a word of zeros.
+    one = Domain.of_sizes([2])
+    word = int(keyed().words32(1)[0]) >> 1
+    for weight, code in ((word, 1), (word + 1, 0)):
+        table = Table((0,), np.array([weight, 2**31 - weight]))
+        assert rows(Model.fit(Network((Family(0),)), [table], one, [], 2**31), 1, keyed()).tolist() == [[code]]
+
+
 def test_a_parent_configuration_without_mass_takes_the_marginal_of_the_child() -> None:
     # Variable 0 comes out 1 by a table of its own; the family's table has seen no such row, but 1 and 2 in variable 1.
     alone = Table((0,), np.array([0, 9]), variance=0.5)
