@@ -22,7 +22,7 @@ def exact(value: object) -> Fraction:
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, str) and _EXACT.fullmatch(value.strip()):
-        numerator, _, denominator = value.strip().partition("/")
+        _, _, denominator = value.strip().partition("/")
         if not denominator or int(denominator):
             return Fraction(value.strip())
     raise ValueError(f'expected an exact number such as "0.8" or "4/5", found {value!r}')

@@ -36,7 +36,7 @@ class Invitation(Message):
 
     kind: Literal["invitation"] = "invitation"
     proposal: Plan
-    schema_json: str
+    schema_text: str
 
 
 class Acceptance(Message):
@@ -122,7 +122,9 @@ def decode(data: bytes, sender: str) -> Task | Reply:
     try:
         message = _ADAPTER.validate_json(header)
     except ValidationError as error:
-        raise MalformedMessage(sender, f"not a message of version 1: {_first(error.errors(include_input=False))}") from None
+        raise MalformedMessage(
+            sender, f"not a message of version 1: {_first(error.errors(include_input=False))}"
+        ) from None
     return message.model_copy(update={"blob": blob}) if blob else message
 
 
@@ -131,7 +133,9 @@ def _split(data: bytes, sender: str) -> tuple[bytes, bytes]:
     if data[:4] != MAGIC[:4] or len(data) < start:
         raise MalformedMessage(sender, f"expected a message that starts with {MAGIC[:4]!r}")
     if data[4:5] != MAGIC[4:]:
-        raise MalformedMessage(sender, f"speaks protocol version {data[4]}, this side speaks {MAGIC[4]}: update one of them")
+        raise MalformedMessage(
+            sender, f"speaks protocol version {data[4]}, this side speaks {MAGIC[4]}: update one of them"
+        )
     length = int.from_bytes(data[len(MAGIC) : start], "big")
     if length > min(_LARGEST_HEADER, len(data) - start):
         raise MalformedMessage(sender, f"announces a header of {length} bytes, {len(data) - start} bytes follow")

@@ -80,7 +80,7 @@ def _initial(plan: Plan, epsilon: Fraction) -> list[Step]:
     return found
 
 
-def _accumulate(plan: Plan, everybody: tuple[int, ...], epsilon: Fraction) -> list[Step]:
+def _accumulate(_plan: Plan, everybody: tuple[int, ...], epsilon: Fraction) -> list[Step]:
     return [Step(f"update/{k + 1}", "update", (k,), epsilon, {k: epsilon}) for k in everybody]
 
 

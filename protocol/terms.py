@@ -17,6 +17,7 @@ from protocol.plan import Plan
 from protocol.privacy import noise_rate, useful_cells, useful_degree
 from protocol.schedule import Step, steps
 from protocol.schema import Schema
+from protocol.workload import affordable
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,8 @@ class Terms:
     @cached_property
     def limits(self) -> Limits:
         """How large a family of the network may be."""
-        return self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+        wanted = self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+        return affordable(self.domain, wanted, comparing_all=self.plan.method == "dp-ccbn" and self.plan.split[0] > 0)
 
     @cached_property
     def frontier_limits(self) -> Limits:
@@ -70,7 +72,8 @@ class Terms:
 
     def local_limits(self, party: int) -> Limits:
         """The same for a party that models its own rows alone (method independent)."""
-        return self._limits(self.plan.members[party].rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+        wanted = self._limits(self.plan.members[party].rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+        return affordable(self.domain, wanted, comparing_all=False)
 
     def _limits(self, rows: int, epsilon: Fraction, theta: Fraction, degree: int | None) -> Limits:
         count = self.domain.count

@@ -1,0 +1,46 @@
+"""Tables on disk: CSV, plain or gzipped.
+
+It does not know schemas: it reads and writes text.
+"""
+
+import csv
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from protocol.errors import DataError
+
+
+@contextmanager
+def opened_table(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
+    """The header and the rows of a CSV file."""
+    try:
+        with _open_text(path) as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, None)
+            if not header:
+                raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
+            yield header, reader
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
+        raise DataError(f"{path}: not a readable CSV file in UTF-8 ({type(error).__name__})") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _open_text(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Sequence[str]]]) -> None:
+    """`batches` of columns; the file appears whole or not at all."""
+    unfinished = path.with_name(path.name + ".part")
+    with unfinished.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for columns in batches:
+            writer.writerows(zip(*columns, strict=True))
+    unfinished.replace(path)

@@ -1,0 +1,158 @@
+"""Agreeing on terms: a plan is checked against its schema and its own price before anybody joins.
+
+It does not know rows. Every refusal is one sentence that says what was found, what was expected and what to do.
+"""
+
+from fractions import Fraction
+
+from crypto.errors import NoiseOutOfReach
+from crypto.noise import laplace_bound, polya_bound
+from crypto.packing import Packing
+from crypto.paillier import SMALLEST_BITS
+from protocol.errors import PlanError, PriceError
+from protocol.plan import Plan
+from protocol.privacy import noise_rate, useful_degree
+from protocol.schema import Schema
+from protocol.terms import Terms
+from protocol.workload import largest_choice
+
+PHASES = {
+    "dp-subn": ("correlations", "initial network", "frontier and updates", "parameters"),
+    "dp-ccbn": ("structure", "parameters"),
+    "independent": ("structure", "parameters"),
+}
+
+
+def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Terms:
+    """The terms, if the plan can be run and nobody pays more than epsilon. Only tests lower `smallest_key`."""
+    _check_parties(plan)
+    _check_budget(plan)
+    if plan.schema_hash != schema.hash:
+        raise PlanError(
+            f"the plan is for the schema {plan.schema_hash[:12]}..., this one is {schema.hash[:12]}...: use one schema"
+        )
+    if plan.key_bits < smallest_key:
+        raise PlanError(f"a Paillier key of {plan.key_bits} bits is too small: take 3072, or at least {smallest_key}")
+    terms = Terms(plan, schema)
+    _check_method(terms)
+    _check_prices(terms)
+    _check_degree(terms)
+    _check_noise(terms)
+    return terms
+
+
+def _check_parties(plan: Plan) -> None:
+    names = [member.name for member in plan.members]
+    if len(names) < 2:
+        raise PlanError(f"{len(names)} party is no federation: at least 2 are needed")
+    if len(set(names)) < len(names):
+        raise PlanError("two parties have one name: every party needs a name of its own")
+    if plan.insiders > len(names) - 1:
+        raise PlanError(
+            f"{plan.insiders} insiders among {len(names)} parties leave nobody to protect: at most {len(names) - 1}"
+        )
+
+
+def _check_budget(plan: Plan) -> None:
+    phases = PHASES[plan.method]
+    if plan.epsilon <= 0:
+        raise PlanError(f"epsilon is {plan.epsilon}: it must be positive")
+    if len(plan.split) != len(phases):
+        raise PlanError(f"{plan.method} has {len(phases)} budgets ({', '.join(phases)}), {len(plan.split)} are given")
+    for phase, share in zip(phases, plan.split, strict=True):
+        if share < 0:
+            raise PlanError(f"the budget of {phase!r} is {share}: it must not be negative")
+    if not plan.split[-1]:
+        raise PlanError("the budget of 'parameters' is 0: without it there is nothing to sample from")
+    if min(plan.theta, plan.frontier_theta) <= 0:
+        raise PlanError("theta must be positive: it is how many times more information than noise a table must carry")
+
+
+def _check_method(terms: Terms) -> None:
+    plan, domain = terms.plan, terms.domain
+    if plan.score == "F" and not domain.is_binary:
+        raise PlanError("score F is defined for binary variables only: choose score R, or encoding binary or gray")
+    if len(plan.picks) != plan.parties or sum(plan.picks) != domain.count:
+        raise PlanError(
+            f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
+        )
+    if plan.method != "dp-subn":
+        return
+    e1, _, e3, _ = plan.split
+    if e3 and not e1:
+        raise PlanError("updates need correlations: give 'correlations' a budget, or 'frontier and updates' none")
+    if e3 and plan.update == "replace" and plan.insiders:
+        raise PlanError(
+            "update=replace protects nobody against other parties, because the party whose noise is kept can take it "
+            "out: choose update=accumulate, or insiders=0 if you trust every party"
+        )
+
+
+def _check_prices(terms: Terms) -> None:
+    plan = terms.plan
+    prices = [terms.price(party) for party in range(plan.parties)]
+    if max(prices) <= plan.epsilon:
+        return
+    dearest = prices.index(max(prices))
+    what = f"this plan costs {plan.members[dearest].name} {max(prices)}, more than epsilon = {plan.epsilon}"
+    if plan.method == "dp-subn" and plan.update == "replace" and plan.split[2]:
+        raise PriceError(f"{what}: {_why_replace_costs(plan)}")
+    raise PriceError(f"{what}: lower the budgets {', '.join(map(str, plan.split))}, or raise epsilon")
+
+
+def _why_replace_costs(plan: Plan) -> str:
+    e1, e2, _, e4 = plan.split
+    largest = max(Fraction(0), (plan.epsilon - e1 - e2 - e4) / plan.parties)
+    return (
+        f"with update=replace the first party's rows are released {plan.parties} times under fresh noise, which the "
+        f"paper's theorem 5 counts once; the largest budget for 'frontier and updates' that fits is {largest}, "
+        "or choose update=accumulate, which releases every row once"
+    )
+
+
+def _check_degree(terms: Terms) -> None:
+    plan, domain = terms.plan, terms.domain
+    if plan.degree is None:
+        return
+    rows = min(m.rows for m in plan.members) if plan.method == "independent" else plan.total_rows
+    if domain.is_binary:
+        affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1))
+    else:
+        affordable = _parents_that_fit(domain.sizes[: domain.count], rows * plan.split[-1] / (2 * domain.count))
+    if plan.degree > affordable:
+        raise PlanError(
+            f"degree {plan.degree} cannot be afforded: with {rows} rows and {plan.split[-1]} for 'parameters', "
+            f"tables beyond degree {affordable} hold more noise than information"
+        )
+    if terms.limits.degree != plan.degree:
+        raise PlanError(
+            f"degree {plan.degree} means too many families to compare: degree {terms.limits.degree} is the largest here"
+        )
+
+
+def _parents_that_fit(sizes: tuple[int, ...], cells: Fraction) -> int:
+    product, fitting = 1, 0
+    for size in sorted(sizes):
+        product *= size
+        if product > cells:
+            break
+        fitting += 1
+    return max(0, fitting - 1)
+
+
+def _check_noise(terms: Terms) -> None:
+    """The narrowest share of any pass must be in reach of its sampler and fit into a slot."""
+    plan = terms.plan
+    tables = largest_choice(terms.domain, terms.limits) if plan.method == "dp-ccbn" else terms.domain.count
+    for step in terms.steps:
+        if not step.epsilon or step.stage in ("initial", "models"):
+            continue
+        shares = sum(terms.cover.weights) if step.stage == "correlations" else tables
+        rate = noise_rate(step.epsilon / shares)
+        try:
+            if plan.noise == "distributed":
+                polya_bound(rate, plan.parties - plan.insiders)
+            elif plan.noise == "selected":
+                Packing.fit(plan.key_bits, plan.total_rows, plan.noise_shares * laplace_bound(rate))
+        except NoiseOutOfReach as error:
+            raise PlanError(f"the noise of {step.name!r} is too wide: {error}") from error

@@ -1,0 +1,125 @@
+"""A party's answers: the only functions of a run that read rows, each after its step has been charged.
+
+It does not know whether it may answer (`requests`) or what it costs (`schedule`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.masking import mask_words
+from crypto.randomness import Stream
+from protocol.counting import Rows
+from protocol.domain import Variables
+from protocol.errors import FailedCheck
+from protocol.group import PairKeys, selected_sums
+from protocol.limits import Limits
+from protocol.messages import Contribution, Count, Learned, Place, Placed, TakeBack
+from protocol.network import Family, Network, maximal_families
+from protocol.party_state import CURATOR, PartyState
+from protocol.queries import layout_of, parameters_of_model
+from protocol.requests import families_of
+from protocol.schedule import Step
+from protocol.secure_sum import Vector, full_noise, joined, split_vector, words_to_bytes
+from protocol.selection import candidates, choose
+from protocol.terms import Terms
+
+
+def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:
+    return joined([table.ravel() for table in rows.tables(tables)])
+
+
+def contribute(
+    state: PartyState, step: Step, task: Count, rows: Rows, stream: Stream
+) -> tuple[PartyState, Contribution]:
+    terms = state.terms
+    if state.sums is None:
+        if task.keys is None:
+            raise FailedCheck(CURATOR, f"sent no keys with the first sum pass {step.name!r}")
+        state = replace(state, sums=selected_sums(terms, state.me, state.identity, state.share, task.keys))
+    assert state.sums is not None
+    layout = layout_of(terms, step, task.tables, terms.plan.total_rows)
+    blob = state.sums.contribute(layout, counts_of(rows, task.tables), step.name.encode(), stream)
+    return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
+
+
+def deliver(state: PartyState, step: Step, task: Count, rows: Rows, stream: Stream) -> tuple[PartyState, Contribution]:
+    """One party's own tables under a full share of its own noise: private by itself, against everybody."""
+    layout = layout_of(state.terms, step, task.tables, rows.count)
+    noise = full_noise(layout, stream)
+    words = (counts_of(rows, task.tables) + noise).view(np.uint64)
+    parts = layout.split(words)
+    if task.masked:
+        masked = [layout.cells[index] for index in task.masked]
+        masks = split_vector(_handover_mask(state, step, sum(masked)), masked)
+        for index, mask in zip(task.masked, masks, strict=True):
+            parts[index] = parts[index] + mask
+    kept = dict(zip(task.tables, layout.split(noise), strict=True)) if state.terms.plan.update == "replace" else {}
+    blob = b"".join(words_to_bytes(part) for part in parts)
+    return replace(state, noise=kept), Contribution(plan=state.terms.plan_hash, step=step.name, blob=blob)
+
+
+def take_back(state: PartyState, step: Step, task: TakeBack) -> tuple[PartyState, Contribution]:
+    """Minus the noise of the update before, under a mask that cancels with the successor's."""
+    noise = joined([state.noise[table] for table in task.tables])
+    words = _handover_mask(state, step, noise.size) - noise.view(np.uint64)
+    reply = Contribution(plan=state.terms.plan_hash, step=step.name, blob=words_to_bytes(words))
+    return replace(state, noise={}), reply
+
+
+def _handover_mask(state: PartyState, step: Step, count: int) -> NDArray[np.uint64]:
+    """The mask between the two parties of one `replace` update."""
+    keys = PairKeys(state.terms, state.me, state.identity)(step.name.encode())
+    pair = {peer: key for peer, key in keys.items() if peer in step.parties}
+    return mask_words(pair, state.me, count)
+
+
+def place(state: PartyState, step: Step, task: Place, rows: Rows, stream: Stream) -> Placed:
+    """Phase 2: this party's share of the variables, each picked privately on its own rows."""
+    terms = state.terms
+    before = families_of(task)
+    placed = _grow(terms, before, terms.plan.picks[state.me], step.epsilon, terms.limits, rows, stream)
+    return Placed(plan=terms.plan_hash, step=step.name, families=_wire(placed))
+
+
+def learn(state: PartyState, step: Step, rows: Rows, stream: Stream) -> Learned:
+    """Method independent: PrivBayes on this party's own rows."""
+    terms = state.terms
+    count = terms.domain.count
+    families = _grow(terms, [], count, terms.plan.split[0], terms.local_limits(state.me), rows, stream)
+    tables = maximal_families(Network(tuple(families)), terms.domain)
+    layout = layout_of(terms, parameters_of_model(terms, step), tables, rows.count)
+    noisy = counts_of(rows, tables) + full_noise(layout, stream)
+    blob = words_to_bytes(noisy.view(np.uint64))
+    return Learned(plan=terms.plan_hash, step=step.name, families=_wire(families), blob=blob)
+
+
+def _grow(
+    terms: Terms,
+    before: Sequence[Family],
+    picks: int,
+    epsilon: Fraction,
+    limits: Limits,
+    rows: Rows,
+    stream: Stream,
+) -> list[Family]:
+    """`picks` more families: the very first variable blindly, every other one by a private choice."""
+    placed = [family.child for family in before]
+    found: list[Family] = []
+    if not placed and picks:
+        found.append(Family(stream.below(terms.domain.count)))
+    private_picks = picks - len(found)
+    while len(found) < picks:
+        inside = placed + [family.child for family in found]
+        outside = [v for v in range(terms.domain.count) if v not in inside]
+        options = candidates(terms.domain, inside, outside, limits)
+        plan = terms.plan
+        found.append(Family(*choose(rows, options, plan.score, epsilon / private_picks, plan.choice, stream)))
+    return found
+
+
+def _wire(families: Sequence[Family]) -> tuple[tuple[int, Variables], ...]:
+    return tuple((family.child, family.parents) for family in families)

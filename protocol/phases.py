@@ -1,0 +1,282 @@
+"""What the curator asks in each stage of a run, and what it concludes from the answers (SPEC section 5).
+
+It does not know in which order stages come (`schedule`), who has answered (`run`), or any row.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.noise import laplace_variance
+from protocol.correlation import mutual_information, mutual_information_matrix, pair_tables
+from protocol.domain import Variables
+from protocol.errors import FailedCheck
+from protocol.frontier import search_frontier
+from protocol.marginal import Table, project_to_simplex
+from protocol.messages import Count, Learn, Learned, Place, Placed, Reply, TakeBack, Task
+from protocol.network import Family, Network, best_network, maximal_families
+from protocol.queries import candidate_families, layout_of, parameters_of_model
+from protocol.schedule import Step
+from protocol.secure_sum import WORD_BYTES, CuratorSums, retained_variance, split_vector, words_from_bytes
+from protocol.terms import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A family's accumulated noisy table in phase 3, and how many rows are in it."""
+
+    table: Table
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """A noisy table that left the parties: already private, so that it may be published and used again."""
+
+    step: str
+    table: Table
+    rows: int  # how many rows it counts
+
+
+@dataclass(frozen=True, eq=False)
+class LocalModel:
+    """Method independent: one party's network and noisy tables."""
+
+    network: Network
+    tables: tuple[Table, ...]
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """All that the curator has learned so far; nothing in it but differentially private answers."""
+
+    information: NDArray[np.float64]  # mutual information of every pair, zero before phase 1
+    families: tuple[Family, ...] = ()  # the network so far
+    frontier: Network = field(default=Network(()))  # where phase 3 looks for a better one
+    statistics: Mapping[int, Statistic] = field(default_factory=dict)
+    released: tuple[Released, ...] = ()
+    models: tuple[LocalModel, ...] = ()
+
+    @property
+    def network(self) -> Network:
+        return Network(self.families)
+
+
+def beginning(terms: Terms, first_variable: int) -> Knowledge:
+    """Before any answer. DP-CCBN's first variable is chosen blindly; without phase 2 nothing has parents yet."""
+    count = terms.domain.count
+    families: tuple[Family, ...] = ()
+    if terms.plan.method == "dp-ccbn":
+        families = (Family(first_variable),)
+    elif terms.plan.method == "dp-subn" and not terms.plan.split[1]:
+        families = tuple(Family(v) for v in range(count))
+    return Knowledge(np.zeros((count, count)), families)
+
+
+def entering(terms: Terms, step: Step | None, known: Knowledge) -> Knowledge:
+    """What the curator works out before it asks the next step's question."""
+    if step is not None and step.stage == "update":
+        frontier = search_frontier(known.network, known.information, terms.frontier_limits, terms.domain)
+        return replace(known, frontier=frontier)
+    if step is not None and step.stage == "parameters" and len(known.families) < terms.domain.count:
+        # DP-CCBN without a budget for structure: what has no family yet stands alone.
+        placed = {family.child for family in known.families}
+        alone = tuple(Family(v) for v in range(terms.domain.count) if v not in placed)
+        return replace(known, families=known.families + alone)
+    return known
+
+
+def tables_of(terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ...]:
+    """The tables that this step's pass counts."""
+    if step.stage == "correlations":
+        return terms.cover.views
+    if step.stage == "update":
+        return tuple(family.variables for family in known.frontier.families if family.parents)
+    if step.stage == "candidates":
+        return tuple(family.variables for family in candidate_families(terms, known.families))
+    return tuple(maximal_families(known.network, terms.domain))
+
+
+def questions(terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
+    """What every party of the step is asked."""
+    plan, name = terms.plan_hash, step.name
+    if step.stage == "initial":
+        families = tuple((family.child, family.parents) for family in known.families)
+        return {party: Place(plan=plan, step=name, families=families) for party in step.parties}
+    if step.stage == "models":
+        return {party: Learn(plan=plan, step=name) for party in step.parties}
+    tables = tables_of(terms, step, known)
+    if step.stage == "update" and terms.plan.update == "replace":
+        return _replacing_questions(terms, step, known, tables)
+    return {party: Count(plan=plan, step=name, tables=tables) for party in step.parties}
+
+
+def _replacing_questions(terms: Terms, step: Step, known: Knowledge, tables: tuple[Variables, ...]) -> dict[int, Task]:
+    plan, name, newest = terms.plan_hash, step.name, step.parties[-1]
+    kept = _unchanged(known, tables)
+    asked: dict[int, Task] = {newest: Count(plan=plan, step=name, tables=tables, masked=kept)}
+    for predecessor in step.parties[:-1]:
+        asked[predecessor] = TakeBack(plan=plan, step=name, tables=tuple(tables[i] for i in kept))
+    return asked
+
+
+def _unchanged(known: Knowledge, tables: Sequence[Variables]) -> tuple[int, ...]:
+    """Which tables go on from the update before; a changed family starts anew."""
+    former = {statistic.table.variables for statistic in known.statistics.values()}
+    return tuple(index for index, table in enumerate(tables) if table in former)
+
+
+def conclude(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums) -> Knowledge:
+    """What the curator knows after a step's answers."""
+    conclusions: dict[str, Callable[..., Knowledge]] = {
+        "correlations": _correlations,
+        "initial": _initial,
+        "update": _update,
+        "candidates": _candidates,
+        "models": _models,
+        "parameters": _parameters,
+    }
+    return conclusions[step.stage](terms, step, known, replies, sums)
+
+
+def _opened(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums) -> list[Table]:
+    """The totals of a pass, as tables with the variance of the noise that stayed in them."""
+    tables = tables_of(terms, step, known)
+    layout = layout_of(terms, step, tables, terms.plan.total_rows)
+    totals = sums.open(layout, [replies[party].blob for party in step.parties])
+    variances = {rate: retained_variance(terms.plan, rate) for rate in set(layout.rates)}
+    return [
+        Table(variables, counts.reshape(terms.domain.shape(variables)), variances[rate])
+        for variables, counts, rate in zip(tables, layout.split(totals), layout.rates, strict=True)
+    ]
+
+
+def _release(known: Knowledge, step: Step, tables: Sequence[Table], rows: int) -> Knowledge:
+    return replace(known, released=(*known.released, *(Released(step.name, table, rows) for table in tables)))
+
+
+def _correlations(
+    terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+) -> Knowledge:
+    views = _opened(terms, step, known, replies, sums)
+    pairs = pair_tables(terms.cover, views, terms.domain)
+    information = mutual_information_matrix(pairs, terms.domain, terms.plan.total_rows)
+    return replace(_release(known, step, views, terms.plan.total_rows), information=information)
+
+
+def _initial(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums) -> Knowledge:
+    (party,) = step.parties
+    placed = checked_families(terms, party, replies[party], known.families, terms.plan.picks[party])
+    return replace(known, families=known.families + placed)
+
+
+def checked_families(
+    terms: Terms, party: int, reply: Reply, before: tuple[Family, ...], count: int
+) -> tuple[Family, ...]:
+    """The families of an answer, if they go on with the network and keep the plan's limits."""
+    assert isinstance(reply, Placed | Learned)
+    culprit = terms.plan.members[party].name
+    families = tuple(Family(child, parents) for child, parents in reply.families)
+    limits = terms.limits if isinstance(reply, Placed) else terms.local_limits(party)
+    if len(families) != count:
+        raise FailedCheck(culprit, f"was to place {count} variables and placed {len(families)}")
+    try:
+        Network.of((*before, *families), terms.domain)
+    except ValueError as error:
+        raise FailedCheck(culprit, f"placed families that make no network: {error}") from None
+    for family in families:
+        if not limits.admits(terms.domain, family.child, family.parents):
+            raise FailedCheck(culprit, f"placed variable {family.child} in a family larger than the plan allows")
+    return families
+
+
+def _update(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums) -> Knowledge:
+    if terms.plan.update == "joint":
+        tables, rows = _opened(terms, step, known, replies, sums), terms.plan.total_rows
+    else:
+        tables, rows = _delivered(terms, step, known, replies), terms.plan.members[step.parties[-1]].rows
+    statistics = {table.variables[0]: _merged(terms, known, table, rows) for table in tables}
+    network = best_network(
+        known.frontier,
+        {child: statistic.table for child, statistic in statistics.items()},
+        {child: statistic.rows for child, statistic in statistics.items()},
+        terms.limits,
+        terms.domain,
+    )
+    known = known if terms.plan.update == "replace" else _release(known, step, tables, rows)
+    return replace(known, statistics=statistics, families=network.families)
+
+
+def _delivered(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply]) -> list[Table]:
+    """One party's noisy tables; with `replace`, those that go on have the predecessor's noise taken out."""
+    *predecessors, newest = step.parties
+    tables = tables_of(terms, step, known)
+    layout = layout_of(terms, step, tables, terms.plan.members[newest].rows)
+    parts = layout.split(words_from_bytes(replies[newest].blob))
+    kept = _unchanged(known, tables)
+    for predecessor in predecessors if kept else ():
+        removed = replies[predecessor].blob
+        for index, part in zip(
+            kept, split_vector(words_from_bytes(removed), [layout.cells[i] for i in kept]), strict=True
+        ):
+            parts[index] = parts[index] + part
+    return [
+        Table(variables, counts.view(np.int64).reshape(terms.domain.shape(variables)), laplace_variance(rate))
+        for variables, counts, rate in zip(tables, parts, layout.rates, strict=True)
+    ]
+
+
+def _merged(terms: Terms, known: Knowledge, table: Table, rows: int) -> Statistic:
+    """The family's statistic with one more delivery: added up while the family is the same, else begun anew."""
+    former = known.statistics.get(table.variables[0])
+    if former is None or former.table.variables != table.variables:
+        return Statistic(table, rows)
+    # With `replace`, the predecessor's noise has gone and the newest share has taken its place.
+    variance = table.variance + (0.0 if terms.plan.update == "replace" else former.table.variance)
+    return Statistic(Table(table.variables, former.table.counts + table.counts, variance), former.rows + rows)
+
+
+def _candidates(
+    terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+) -> Knowledge:
+    tables = _opened(terms, step, known, replies, sums)
+    informations = [_information(table, terms.plan.total_rows) for table in tables]
+    best = tables[informations.index(max(informations))].variables
+    return replace(known, families=(*known.families, Family(best[0], best[1:])))
+
+
+def _information(table: Table, total: int) -> float:
+    projected = project_to_simplex(table.counts, total)
+    return mutual_information(projected.reshape(projected.shape[0], -1))
+
+
+def _parameters(
+    terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+) -> Knowledge:
+    return _release(known, step, _opened(terms, step, known, replies, sums), terms.plan.total_rows)
+
+
+def _models(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums) -> Knowledge:
+    models = tuple(_local_model(terms, step, party, replies[party]) for party in step.parties)
+    for model in models:
+        known = _release(known, step, model.tables, model.rows)
+    return replace(known, models=models)
+
+
+def _local_model(terms: Terms, step: Step, party: int, reply: Reply) -> LocalModel:
+    families = checked_families(terms, party, reply, (), terms.domain.count)
+    network = Network(families)
+    member = terms.plan.members[party]
+    variables = tuple(maximal_families(network, terms.domain))
+    layout = layout_of(terms, parameters_of_model(terms, step), variables, member.rows)
+    if len(reply.blob) != WORD_BYTES * layout.size:
+        raise FailedCheck(member.name, f"sent {len(reply.blob)} bytes of tables, {WORD_BYTES * layout.size} expected")
+    counts = layout.split(words_from_bytes(reply.blob).view(np.int64))
+    tables = tuple(
+        Table(table, part.reshape(terms.domain.shape(table)), laplace_variance(rate))
+        for table, part, rate in zip(variables, counts, layout.rates, strict=True)
+    )
+    return LocalModel(network, tables, member.rows)

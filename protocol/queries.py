@@ -1,0 +1,39 @@
+"""What is counted in a step and in which layout: worked out alike by the curator and by every party.
+
+It does not know answers or noise values.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from protocol.domain import Variables
+from protocol.network import Family
+from protocol.schedule import Step
+from protocol.secure_sum import Layout
+from protocol.selection import candidates
+from protocol.terms import Terms
+
+
+def layout_of(terms: Terms, step: Step, tables: Sequence[Variables], rows: int) -> Layout:
+    """These tables over that many rows, sharing the step's budget."""
+    cells = tuple(terms.domain.cells(table) for table in tables)
+    return Layout(cells, terms.noise_rates(step, tables), rows)
+
+
+def candidate_families(terms: Terms, placed: Sequence[Family]) -> list[Family]:
+    """All that DP-CCBN compares in one iteration."""
+    inside = [family.child for family in placed]
+    outside = [v for v in range(terms.domain.count) if v not in inside]
+    return [Family(*pair) for pair in candidates(terms.domain, inside, outside, terms.limits)]
+
+
+def parameters_of_model(terms: Terms, step: Step) -> Step:
+    """The part of method independent's single step that pays for the tables; the rest pays for the structure."""
+    return replace(step, epsilon=terms.plan.split[1])
+
+
+def is_sum_pass(terms: Terms, step: Step) -> bool:
+    """Whether everybody answers and the curator learns only the total."""
+    return step.stage in ("correlations", "candidates", "parameters") or (
+        step.stage == "update" and terms.plan.update == "joint"
+    )

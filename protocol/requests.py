@@ -1,0 +1,67 @@
+"""What a party lets the curator ask in a step: the plan's own questions and nothing else.
+
+It does not know rows: a request is judged before anything is read.
+"""
+
+from collections.abc import Sequence
+
+from protocol.domain import Variables
+from protocol.errors import FailedCheck
+from protocol.messages import Count, Place, TakeBack
+from protocol.network import Family, Network
+from protocol.party_state import CURATOR, PartyState
+from protocol.queries import is_sum_pass
+from protocol.schedule import Step
+from protocol.terms import Terms
+
+
+def check_count(state: PartyState, step: Step, task: Count) -> None:
+    _check_tables(state.terms, step, task.tables)
+    _check_masked(state, step, task)
+
+
+def _check_tables(terms: Terms, step: Step, tables: Sequence[Variables]) -> None:
+    """Privacy holds whichever tables are asked, for they share the step's budget; sense is another matter."""
+    if step.stage == "correlations":
+        if tuple(tables) != terms.cover.views:
+            raise FailedCheck(CURATOR, "asks for other views than the plan's in 'correlations'")
+        return
+    limits = terms.frontier_limits if step.stage == "update" else terms.limits
+    if len(set(tables)) != len(tables):
+        raise FailedCheck(CURATOR, f"asks for a table twice in {step.name!r}")
+    if step.stage != "candidates" and len(tables) > terms.domain.count:
+        raise FailedCheck(
+            CURATOR, f"asks for {len(tables)} tables in {step.name!r}, at most {terms.domain.count} expected"
+        )
+    for table in tables:
+        known = all(v < len(terms.domain.variables) for v in table)
+        if not known or len({terms.domain.base(v) for v in table}) != len(table) or not table:
+            raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, which is no set of variables")
+        if not limits.admits(terms.domain, table[0], table[1:]):
+            raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, larger than the plan allows")
+
+
+def _check_masked(state: PartyState, step: Step, task: Count) -> None:
+    allowed = len(task.tables) if len(step.parties) > 1 and not is_sum_pass(state.terms, step) else 0
+    if list(task.masked) != sorted(set(task.masked)) or any(index >= allowed for index in task.masked):
+        raise FailedCheck(CURATOR, f"names tables to mask in {step.name!r} that cannot be masked")
+
+
+def check_take_back(state: PartyState, task: TakeBack) -> None:
+    if len(set(task.tables)) != len(task.tables) or any(table not in state.noise for table in task.tables):
+        raise FailedCheck(CURATOR, f"asks in {task.step!r} for noise that was not in the last update")
+
+
+def check_place(state: PartyState, step: Step, task: Place) -> None:
+    expected = sum(state.terms.plan.picks[: state.me])
+    families = families_of(task)
+    if len(families) != expected:
+        raise FailedCheck(CURATOR, f"sent {len(families)} placed variables for {step.name!r}, {expected} expected")
+    try:
+        Network.of(families, state.terms.domain)
+    except ValueError as error:
+        raise FailedCheck(CURATOR, f"sent families that make no network: {error}") from None
+
+
+def families_of(task: Place) -> list[Family]:
+    return [Family(child, parents) for child, parents in task.families]

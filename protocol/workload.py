@@ -1,0 +1,50 @@
+"""How much work a degree means, and the largest degree that keeps it bearable: from public numbers alone.
+
+It does not know budgets: theta-usefulness has had its say before.
+"""
+
+from dataclasses import replace
+
+from protocol.domain import Domain
+from protocol.limits import Limits
+from protocol.selection import candidates, count_candidates
+
+LARGEST_CHOICE = 1 << 20  # families that one private choice, or one iteration of DP-CCBN, may compare
+LARGEST_COMPARISON = 1 << 22  # cells that all of DP-CCBN's iterations may count
+
+
+def affordable(domain: Domain, limits: Limits, comparing_all: bool) -> Limits:
+    """The given limits, lowered until the work is bearable; `comparing_all` is DP-CCBN's way."""
+    while not _is_bearable(domain, limits, comparing_all):
+        if limits.cells is not None and limits.cells > 1:
+            limits = replace(limits, cells=limits.cells // 2)
+        else:
+            limits = replace(limits, degree=(limits.degree or 1) - 1)
+    return limits
+
+
+def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
+    if largest_choice(domain, limits) >= LARGEST_CHOICE:
+        return False
+    return not comparing_all or compared_cells(domain, limits) <= LARGEST_COMPARISON
+
+
+def largest_choice(domain: Domain, limits: Limits) -> int:
+    """About the most candidates of one choice: as if variables were placed in the order of their sizes."""
+    order = sorted(range(domain.count), key=lambda v: domain.sizes[v])
+    stages = {domain.count // 2, 3 * domain.count // 4, domain.count - 1} - {0}
+    return max(
+        (count_candidates(domain, order[:stage], order[stage:], limits, LARGEST_CHOICE) for stage in stages),
+        default=1,
+    )
+
+
+def compared_cells(domain: Domain, limits: Limits) -> int:
+    """About the cells of all candidate tables of DP-CCBN; it stops counting beyond the largest bearable number."""
+    cells = 0
+    for stage in range(1, domain.count):
+        options = candidates(domain, range(stage), range(stage, domain.count), limits)
+        cells += sum(domain.cells((child, *parents)) for child, parents in options)
+        if cells > LARGEST_COMPARISON:
+            break
+    return cells
