@@ -170,11 +170,10 @@ def _manifest(simulation: Simulation, real_crypto: bool, seconds: float) -> dict
     terms, known = simulation.terms, simulation.state.knowledge
     plan = terms.plan.model_dump(mode="json")
     members = plan.pop("members")
-    networks = (
-        [(None, known.network)]
-        if not known.models
-        else list(zip(terms.plan.members, [m.network for m in known.models], strict=True))
-    )
+    networks = [("", known.network)]
+    if known.models:
+        names = [member["name"] for member in members]
+        networks = list(zip(names, [model.network for model in known.models], strict=True))
     return {
         "method": plan.pop("method"),
         "preset": plan.pop("preset"),

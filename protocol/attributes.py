@@ -10,6 +10,7 @@ last one of a real attribute its upper edge too.
 import json
 import math
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -40,16 +41,16 @@ Text = Annotated[StrictStr, AfterValidator(_clean)]
 Number = Annotated[Fraction, PlainValidator(number_of)]
 
 
-class _Attribute(BaseModel):
+class _Attribute(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Text
     missing: tuple[Text, ...] = ()
 
     @property
+    @abstractmethod
     def categories(self) -> int:
         """Number of categories without the missing one."""
-        raise NotImplementedError
 
     @property
     def size(self) -> int:
@@ -124,14 +125,14 @@ class Numeric(_Attribute):
     max: Number
 
     @property
+    @abstractmethod
     def span(self) -> Fraction:
         """What the bins divide: the length of the range, or the number of its integers."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def decimals(self) -> int:
         """How many decimals a synthetic value has."""
-        raise NotImplementedError
 
     def edge(self, index: int) -> Fraction:
         """The lower edge of bin `index`."""

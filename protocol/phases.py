@@ -184,9 +184,11 @@ def checked_families(
     if len(families) != count:
         raise FailedCheck(culprit, f"was to place {count} variables and placed {len(families)}")
     try:
-        Network.of((*before, *families), terms.domain)
+        in_order = Network.of((*before, *families), terms.domain).families
     except ValueError as error:
         raise FailedCheck(culprit, f"placed families that make no network: {error}") from None
+    if in_order != (*before, *families):
+        raise FailedCheck(culprit, "placed a variable before its parents")
     for family in families:
         if not limits.admits(terms.domain, family.child, family.parents):
             raise FailedCheck(culprit, f"placed variable {family.child} in a family larger than the plan allows")

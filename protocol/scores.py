@@ -6,6 +6,7 @@ It does not know which families are compared or how one is picked. The argument 
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from math import ceil
+from typing import ClassVar
 
 import gmpy2
 import numpy as np
@@ -26,6 +27,7 @@ Counts = NDArray[np.int64]
 class Scoring(ABC):
     """A score of tables over `rows` rows, counted in steps of `unit`."""
 
+    name: ClassVar[str]
     rows: int
     unit: Fraction
     sensitivity: Fraction  # in units: how far one changed row moves a score at most, rounding included
@@ -65,6 +67,8 @@ def scoring(name: str, rows: int, domain: Domain) -> Scoring:
 class MutualInformation(Scoring):
     """I(X, parents) in bits (PrivBayes Lemma 4.1): the papers' score."""
 
+    name = "I"
+
     def __init__(self, rows: int, binary: bool) -> None:
         self.rows = rows
         # Overflow safety: n log2 n * scale < 2^60, and a score adds and subtracts at most four times as much.
@@ -95,6 +99,8 @@ class MutualInformation(Scoring):
 class DistanceToIndependence(Scoring):
     """R: half the L1 distance to the product of the marginals (PrivBayes Theorem 5.3)."""
 
+    name = "R"
+
     def __init__(self, rows: int) -> None:
         self.rows = rows
         moved = 6 * rows + 4  # 3 / n + 2 / n^2, times 2 n^2
@@ -115,6 +121,8 @@ class DistanceToIndependence(Scoring):
 
 class DistanceToMaximum(Scoring):
     """F: minus half the L1 distance to a joint distribution of maximal information (PrivBayes Theorem 4.5)."""
+
+    name = "F"
 
     def __init__(self, rows: int) -> None:
         self.rows = rows

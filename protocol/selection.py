@@ -47,7 +47,7 @@ def choose(
 ) -> Candidate:
     """Pick one of the families, the better the likelier. Privacy: epsilon for these rows (`scores.md`)."""
     rule = scoring(score, rows.count, rows.domain)
-    scores = family_scores(rows, families, score, rule)
+    scores = family_scores(rows, families, rule)
     rate = epsilon / (2 * rule.sensitivity)
     if mechanism == "exponential":
         return families[exponential_choice(scores, rate, stream)]
@@ -55,14 +55,14 @@ def choose(
     return families[permute_and_flip(scores, rate, span, stream)]
 
 
-def family_scores(rows: Rows, families: Sequence[Candidate], score: str, rule: Scoring) -> NDArray[np.int64]:
+def family_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
     """The score of every family; what earlier picks have scored is not counted again."""
-    known = [rows.remembered((score, family)) for family in families]
+    known = [rows.remembered((rule.name, family)) for family in families]
     fresh = [place for place, value in enumerate(known) if value is None]
     scores = np.array([value or 0 for value in known], dtype=np.int64)
     scores[fresh] = _fresh_scores(rows, [families[place] for place in fresh], rule)
     for place in fresh:
-        rows.remember((score, families[place]), int(scores[place]))
+        rows.remember((rule.name, families[place]), int(scores[place]))
     return scores
 
 
