@@ -1,0 +1,173 @@
+"""Whatever schema people agree on: its text, its codes and its variables lead back to where they came from."""
+
+import json
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crypto.randomness import Stream
+from protocol.attributes import Numeric
+from protocol.coding import Coder, labels
+from protocol.encoding import Encoding
+from protocol.literals import fixed_point
+from protocol.marginal import Table
+from protocol.schema import Schema
+
+modest = settings(deadline=None, max_examples=60)
+
+words = st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=5)
+encodings = st.sampled_from(["native", "binary", "gray", "hierarchical"])
+
+
+@st.composite
+def taxonomies(draw, leaves, depth=3):
+    """Some of the leaves, dealt out to groups that are lists or taxonomies again."""
+    groups = {}
+    for name in draw(st.lists(words, max_size=3, unique=True)):
+        own = [leaf for leaf in leaves if draw(st.booleans())]
+        leaves = [leaf for leaf in leaves if leaf not in own]
+        if own:
+            groups[name] = (draw(taxonomies(own, depth - 1)) or own) if depth and draw(st.booleans()) else own
+    return groups
+
+
+@st.composite
+def listed(draw):
+    texts = draw(st.lists(words, min_size=1, max_size=12, unique=True))
+    split = draw(st.integers(1, len(texts)))
+    attribute = {"kind": "ordinal", "values": texts[:split], "missing": texts[split:]}
+    if draw(st.booleans()):
+        attribute |= {"kind": "categorical", "taxonomy": draw(taxonomies(texts[:split]))}
+    return attribute
+
+
+missing = st.lists(st.sampled_from(["", "?", "NA", "nan", "."]), max_size=3, unique=True)
+
+
+@st.composite
+def integers(draw):
+    low = draw(st.integers(-(10**18), 10**18))
+    high = draw(st.integers(low, min(low + 300, 10**18)) if draw(st.booleans()) else st.integers(low, 10**18))
+    bins = draw(st.integers(1, min(high - low + 1, 300)))
+    attribute = {"kind": "integer", "min": low, "max": high, "missing": draw(missing)}
+    return attribute if high - low < 300 and draw(st.booleans()) else attribute | {"bins": bins}
+
+
+@st.composite
+def reals(draw):
+    ends = st.decimals(-(10**6), 10**6, places=draw(st.integers(0, 18)))
+    low, high = sorted(draw(st.tuples(ends, ends).filter(lambda pair: pair[0] != pair[1])))
+    return {"kind": "real", "min": low, "max": high, "bins": draw(st.integers(1, 40)), "missing": draw(missing)}
+
+
+@st.composite
+def schemas(draw):
+    attributes = draw(st.lists(listed() | integers() | reals(), min_size=1, max_size=5))
+    return Schema.parse({"attributes": [{"name": f"a{i}", **each} for i, each in enumerate(attributes)]})
+
+
+@st.composite
+def coded_tables(draw):
+    """A schema and codes: every code of every attribute, in a few rounds."""
+    schema = draw(schemas())
+    rows = max(schema.sizes) + draw(st.integers(0, 5))
+    codes = [(np.arange(rows) % attribute.size).astype(attribute.code_type) for attribute in schema.attributes]
+    return schema, codes
+
+
+@modest
+@given(schemas())
+def test_the_canonical_text_is_a_fixed_point(schema):
+    again = Schema.parse(schema.to_json())
+    assert again == schema
+    assert again.to_json() == schema.to_json()
+    assert again.hash == schema.hash
+    json.loads(schema.to_json())
+
+
+@modest
+@given(coded_tables(), encodings)
+def test_decoding_is_the_inverse_of_encoding(table, name):
+    schema, codes = table
+    encoding = Encoding.of(schema, name)
+    decoded = encoding.decode(encoding.encode(codes))
+    assert all(one.dtype == other.dtype and (one == other).all() for one, other in zip(codes, decoded, strict=True))
+
+
+@modest
+@given(coded_tables(), encodings)
+def test_exactly_the_valid_combinations_occur(table, name):
+    schema, codes = table
+    encoding = Encoding.of(schema, name)
+    columns = encoding.encode(codes)
+    assert all(column.max() < encoding.domain.sizes[variable] for variable, column in enumerate(columns))
+    for block in encoding.blocks:
+        seen = np.zeros_like(block.valid)
+        seen[tuple(columns[variable] for variable in block.variables)] = True
+        assert (seen == block.valid).all()
+
+
+@modest
+@given(schemas())
+def test_generalised_variants_nest_and_shrink(schema):
+    domain = Encoding.of(schema, "hierarchical").domain
+    assert len(set(domain.names(range(len(domain.sizes))))) == len(domain.sizes)
+    for base, variants in enumerate(domain.variants):
+        assert variants[0] == base
+        sizes = domain.shape(variants)
+        assert all(fine > coarse > 1 for fine, coarse in pairwise(sizes))
+        finest = Table((base,), np.arange(1, sizes[0] + 1))
+        for fine, coarse in pairwise(variants):
+            by_steps = finest.project((fine,), domain).project((coarse,), domain)
+            assert (by_steps.counts == finest.project((coarse,), domain).counts).all()
+        for variant in variants[1:]:
+            groups = domain.variables[variant].groups
+            assert set(groups) == set(range(domain.sizes[variant]))
+            if schema.attributes[base].missing:
+                assert groups.count(groups[-1]) == 1
+
+
+@modest
+@given(coded_tables(), st.binary(max_size=8), st.randoms(use_true_random=False))
+def test_labels_are_coded_back(table, seed, order):
+    schema, codes = table
+    header = [*schema.names, "other"]
+    order.shuffle(header)
+    columns = dict(zip(schema.names, labels(schema, codes, Stream.keyed(seed)), strict=True))
+    columns["other"] = [""] * codes[0].size
+    coder = Coder(schema)
+    coder.columns(header)
+    rows = list(zip(*(columns[name] for name in header), strict=True))
+    assert coder.problems(rows) == []
+    assert all((one == other).all() for one, other in zip(codes, coder.code(rows), strict=True))
+
+
+@modest
+@given(integers() | reals(), st.data())
+def test_a_number_falls_into_the_bin_that_exact_arithmetic_says(attribute, data):
+    schema = Schema.parse({"attributes": [{"name": "x", **attribute}]})
+    [parsed] = schema.attributes
+    assert isinstance(parsed, Numeric)
+    first, counts = parsed.grid()
+    index = data.draw(st.integers(0, parsed.categories - 1))
+    assert all(count >= 1 for count in counts)
+    for units in (first[index], first[index] + counts[index] - 1):
+        text = fixed_point(units, parsed.decimals)
+        assert parsed.bin(Fraction(text)) == index
+        assert Coder(schema).code([[text]])[0].tolist() == [index]
+    assert parsed.edge(index) <= Fraction(fixed_point(first[index], parsed.decimals))
+
+
+@modest
+@given(schemas(), st.lists(st.text(max_size=8), max_size=20))
+def test_text_from_anywhere_is_coded_or_counted_and_never_breaks(schema, texts):
+    rows = [[text] * len(schema.names) for text in texts]
+    counted = sum(problem.count for problem in Coder(schema).problems(rows))
+    everything = {attribute.name: "missing" for attribute in schema.attributes if attribute.missing}
+    if len(everything) == len(schema.names):
+        assert [column.size for column in Coder(schema, everything).code(rows)] == [len(rows)] * len(schema.names)
+    if not counted:
+        assert all((c < a.size).all() for a, c in zip(schema.attributes, Coder(schema).code(rows), strict=True))
