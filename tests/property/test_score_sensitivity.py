@@ -1,0 +1,37 @@
+"""No changed row moves a score further than its sensitivity, and no score leaves its span."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.domain import Domain
+from protocol.scores import scoring
+
+
+@st.composite
+def neighbours(draw):
+    """A small table and every table that differs in one row, all of one shape."""
+    child, parents = draw(st.integers(2, 4)), draw(st.integers(1, 8))
+    cells = child * parents
+    filled = st.lists(st.sampled_from([0, 0, 1, 1, 2, 5, 30]), min_size=cells, max_size=cells)
+    counts = np.array(draw(filled.filter(any)), dtype=np.int64)
+    changed = []
+    for source in np.flatnonzero(counts):
+        for target in range(cells):
+            other = counts.copy()
+            other[source] -= 1
+            other[target] += 1
+            changed.append(other)
+    return np.stack([counts, *changed]).reshape(-1, child, parents)
+
+
+@settings(deadline=None, max_examples=150)
+@given(neighbours())
+def test_one_row_moves_no_score_further_than_its_sensitivity(tables):
+    binary = tables.shape[1] == 2
+    domain = Domain.of_sizes([2, 2] if binary else [3, 3])
+    for name in "IFR" if binary else "IR":
+        rule = scoring(name, int(tables[0].sum()), domain)
+        scores = rule.scores(tables)
+        assert np.abs(scores - scores[0]).max() <= rule.sensitivity
+        assert scores.max() - scores.min() <= rule.span(tables.shape[1])
