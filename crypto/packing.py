@@ -55,10 +55,11 @@ class Packing:
         half = self._half
         if len(values) and not -half <= int(values.min()) <= int(values.max()) < half:
             raise BrokenSum(f"a value does not fit a slot of {self.slot_bits} bits; the bound on totals is too small")
+        used = self.slots * self.slot_bits
         # Each digit is shifted to be non-negative, written as bits, and the shift taken off the whole number.
         digits = (self.place(values) + half).astype("<u8")
         bits = np.unpackbits(digits.view(np.uint8).reshape(*digits.shape, 8), axis=2, bitorder="little")
-        rows = np.packbits(bits[:, :, : self.slot_bits].reshape(len(digits), -1), axis=1, bitorder="little")
+        rows = np.packbits(bits[:, :, : self.slot_bits].reshape(len(digits), used), axis=1, bitorder="little")
         shift = self._shift
         return [mpz.from_bytes(row.tobytes(), "little") - shift for row in rows]
 
@@ -75,8 +76,8 @@ class Packing:
         bits = np.unpackbits(data.reshape(len(shifted), length), axis=1, bitorder="little")[:, :used]
         digits = np.zeros((len(shifted), self.slots, 64), dtype=np.uint8)
         digits[:, :, : self.slot_bits] = bits.reshape(len(shifted), self.slots, self.slot_bits)
-        words = np.packbits(digits.reshape(len(shifted), -1), axis=1, bitorder="little").view("<u8")
-        values = words.astype(np.int64).ravel() - self._half
+        words = np.packbits(digits.ravel(), bitorder="little").view("<u8")
+        values = words.astype(np.int64) - self._half
         if values[count:].any():
             raise BrokenSum("slots behind the last value are not empty: a contribution was made for another table")
         return values[:count]
