@@ -25,10 +25,10 @@ def bernoulli_exp(
 
     One coin exp(-unit 2**i) for every bit i of `largest`; those at the set bits of a multiple must all show heads.
     """
+    if not 0 <= largest < 2**63:
+        raise ValueError(f"the largest multiple (or span) must lie in 0..2^63-1, got {largest}")
     if multiples.size and (multiples.min() < 0 or multiples.max() > largest):
         raise ValueError(f"multiples lie in {multiples.min()}..{multiples.max()}, expected 0..{largest}")
-    if not 0 <= largest < 2**63:
-        raise ValueError(f"the largest multiple must lie in 0..2^63-1, got {largest}")
     coins = _exponential_coins(unit, largest.bit_length(), word_bits)
     bits = np.arange(largest.bit_length(), dtype=np.int64)[:, np.newaxis]
     accepted = np.empty(multiples.size, dtype=np.bool_)
