@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from pydantic import ValidationError
+
 from protocol.encoding import Encoding
+from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.plan import Member, Method, Plan, Preset
 from protocol.schema import Schema
@@ -40,7 +43,7 @@ RECOMMENDED: dict[str, Any] = {
 # How epsilon is divided: dp-subn over its four phases; the others over structure and parameters.
 _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("dp-subn", "paper"): (1, 1, 1, 1),
-    ("dp-subn", "recommended"): (1, 4, 2, 13),
+    ("dp-subn", "recommended"): (1, 3, 2, 14),
     ("dp-ccbn", "paper"): (1, 1),
     ("dp-ccbn", "recommended"): (1, 1),
     ("independent", "paper"): (3, 7),  # PrivBayes: beta = 0.3
@@ -70,15 +73,20 @@ def make_plan(
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
     chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
     chosen.setdefault("rows", sum(member.rows for member in members))
-    return Plan(
-        run=run,
-        schema_hash=schema.hash,
-        members=tuple(members),
-        method=method,
-        preset=preset,
-        epsilon=epsilon,
-        **chosen,
-    )
+    try:
+        return Plan(
+            run=run,
+            schema_hash=schema.hash,
+            members=tuple(members),
+            method=method,
+            preset=preset,
+            epsilon=epsilon,
+            **chosen,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = str(first["loc"][0]).replace("_", " ")
+        raise PlanError(f"{field} of {first['input']!r} cannot be planned: {first['msg']}") from None
 
 
 def _score(method: Method, preset: Preset, is_binary: bool) -> str:
