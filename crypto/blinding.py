@@ -28,6 +28,7 @@ class RerandomiserPool:
     """
 
     def __init__(self, key: PublicKey, encrypted_bit: mpz, stream: Stream, expected: int) -> None:
+        self.encrypted_bit = encrypted_bit
         bits = key.bits + STATISTICAL_BITS
         self._step = cheapest_step(bits, expected)
         self._slots = -(-bits // self._step)
@@ -53,7 +54,8 @@ class RerandomiserPool:
             taken, self._ready = self._ready[start:], self._ready[:start]
         return taken + self._fresh(count - len(taken))
 
-    def __len__(self) -> int:
+    @property
+    def ready(self) -> int:
         return len(self._ready)
 
     def after_fork(self) -> None:
@@ -92,15 +94,27 @@ class BlindedNoise:
 
 
 class Blinder:
-    """A party's tables for its encrypted bit E = Enc(u'), made for about `expected` ciphertexts."""
+    """A party's tables for its encrypted bit E = Enc(u'), made for about `expected` ciphertexts.
+
+    A `pool` that was filled while idle, for the same E, serves sums of any slot width; without one, it is made here.
+    """
 
     def __init__(
-        self, key: PublicKey, encrypted_bit: mpz, packing: Packing, noise_bound: int, expected: int, stream: Stream
+        self,
+        key: PublicKey,
+        encrypted_bit: mpz,
+        packing: Packing,
+        noise_bound: int,
+        expected: int,
+        stream: Stream,
+        pool: RerandomiserPool | None = None,
     ) -> None:
         self._key, self._packing, self._bound = key, packing, noise_bound
         if noise_bound.bit_length() >= packing.slot_bits:
             raise NoiseOutOfReach(f"noise up to {noise_bound} does not fit slots of {packing.slot_bits} bits")
-        self.pool = RerandomiserPool(key, encrypted_bit, stream, expected)
+        self.pool = pool or RerandomiserPool(key, encrypted_bit, stream, expected)
+        if self.pool.encrypted_bit != encrypted_bit:
+            raise Reused("re-randomisers of another encrypted bit do not hide this one's noise; make a new pool")
         # Digits are eta + bound, not negative. Only eta = bound itself, where the bound is a power of two, may
         # take a plane more; the samplers reach their bound with probability below 2^-128.
         self._powers = SlotPowers(

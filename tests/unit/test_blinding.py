@@ -97,16 +97,32 @@ def make_pool(secret: SecretKey, expected: int = 3) -> RerandomiserPool:
 def test_pool_hands_out_each_factor_once(small_secret: SecretKey) -> None:
     pool = make_pool(small_secret)
     pool.fill(4)
-    assert len(pool) == 4
+    assert pool.ready == 4
     first = pool.take(3)
-    assert len(pool) == 1
+    assert pool.ready == 1
     second = pool.take(3)  # one from the pool, two computed now
-    assert len(pool) == 0
+    assert pool.ready == 0
     assert len({*first, *second}) == 6
 
 
 def test_factors_encrypt_zero(small_secret: SecretKey) -> None:
     assert small_secret.decrypt(make_pool(small_secret).take(5)) == [0] * 5
+
+
+def test_one_pool_serves_sums_of_different_widths_for_one_bit(small_secret: SecretKey) -> None:
+    key, stream, pool = small_secret.public, Stream.system(), make_pool(small_secret)
+    pool.fill(2)
+    for packing in (Packing(512, 9), Packing(512, 17)):
+        blinder = Blinder(key, pool.encrypted_bit, packing, 5, 1, stream, pool)
+        sent = blinder.contribution(np.array([2]), blinder.blind(np.array([-4])), [mpz(0)])
+        assert packing.unpack(small_secret.decrypt(sent), 1).tolist() == [-2]
+    assert pool.ready == 0
+
+
+def test_pool_of_another_bit_is_refused(small_secret: SecretKey) -> None:
+    key, stream, pool = small_secret.public, Stream.system(), make_pool(small_secret)
+    with pytest.raises(Reused, match="another encrypted bit"):
+        Blinder(key, encrypt(key, 1, mpz(3)), PACKING, 5, 1, stream, pool)
 
 
 def test_exponents_of_factors_are_long_enough(small_secret: SecretKey) -> None:
@@ -134,7 +150,7 @@ def test_pool_is_emptied_after_a_fork(small_secret: SecretKey) -> None:
     pool = make_pool(small_secret)
     pool.fill(2)
     pool.after_fork()
-    assert len(pool) == 0
+    assert pool.ready == 0
     assert len(pool.take(1)) == 1
 
 
@@ -150,11 +166,11 @@ pool = RerandomiserPool(key, encrypt(key, 1, mpz(2)), Stream.system(), 4)
 pool.fill(4)
 read, write = os.pipe()
 if os.fork() == 0:
-    os.write(write, f"{len(pool)} {pool.take(1)[0]}".encode())
+    os.write(write, f"{pool.ready} {pool.take(1)[0]}".encode())
     os._exit(0)
 os.wait()
 left, childs = os.read(read, 4096).split()
-assert int(left) == 0 and len(pool) == 4
+assert int(left) == 0 and pool.ready == 4
 assert int(childs) not in pool.take(6)
 """
 
