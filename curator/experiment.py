@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from curator.simulation import Progress, Simulation, make_identities, member_of, simulate
-from curator.tables import opened_table, write_table
+from curator.tables import opened_table, write_table, write_text
 from protocol.agreement import agree
 from protocol.coding import Coder, gather, labels
 from protocol.comparison import average_distance
 from protocol.errors import DataError, PlanError
 from protocol.exact import exact
-from protocol.plan import Method, Preset
+from protocol.plan import LONGEST_NAME, Method, Preset
 from protocol.presets import make_plan
 from protocol.schema import Schema
 from protocol.synthesis import synthetic_codes
@@ -73,7 +73,7 @@ def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
     if request.evaluate:
         manifest["evaluation"] = _evaluate(schema, codes, synthetic)
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    (request.out / "manifest.json").write_text(text, encoding="utf-8")
+    write_text(request.out / "manifest.json", text)
     return manifest
 
 
@@ -120,6 +120,8 @@ def _by_column(owners: Sequence[str], parties: int | None) -> Partition:
     names, owner = np.unique(np.array(owners, dtype=str), return_inverse=True)
     if parties is not None and parties != len(names):
         raise PlanError(f"--parties says {parties}, the column that divides the rows has {len(names)} values")
+    if max(map(len, names)) > LONGEST_NAME:
+        raise DataError(f"the column that divides the rows names a party with more than {LONGEST_NAME} characters")
     return Partition(tuple(str(name) or "(empty)" for name in names), owner)
 
 

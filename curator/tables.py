@@ -5,6 +5,7 @@ It does not know schemas: it reads and writes text.
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ def opened_table(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
             if not header:
                 raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
             yield header, reader
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataError(f"{path}: not a readable CSV file in UTF-8 ({type(error).__name__})") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
@@ -33,6 +34,13 @@ def _open_text(path: Path) -> TextIO:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
+
+
+def write_text(path: Path, text: str) -> None:
+    """The file appears whole or not at all."""
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
 
 
 def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Sequence[str]]]) -> None:

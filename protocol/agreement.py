@@ -6,13 +6,15 @@ It does not know rows. Every refusal is one sentence that says what was found, w
 from fractions import Fraction
 
 from crypto.errors import NoiseOutOfReach
-from crypto.noise import laplace_bound, polya_bound
-from crypto.packing import Packing
+from crypto.noise import laplace_bound
 from crypto.paillier import SMALLEST_BITS
 from protocol.errors import PlanError, PriceError
 from protocol.plan import Plan
 from protocol.privacy import noise_rate, useful_degree
+from protocol.queries import is_sum_pass, parameters_of_model
+from protocol.schedule import Step
 from protocol.schema import Schema
+from protocol.secure_sum import Layout, packing, total_bound
 from protocol.terms import Terms
 from protocol.workload import largest_choice
 
@@ -21,6 +23,8 @@ PHASES = {
     "dp-ccbn": ("structure", "parameters"),
     "independent": ("structure", "parameters"),
 }
+
+LARGEST_TOTAL = 2**63
 
 
 def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Terms:
@@ -141,18 +145,27 @@ def _parents_that_fit(sizes: tuple[int, ...], cells: Fraction) -> int:
 
 
 def _check_noise(terms: Terms) -> None:
-    """The narrowest share of any pass must be in reach of its sampler and fit into a slot."""
-    plan = terms.plan
-    tables = largest_choice(terms.domain, terms.limits) if plan.method == "dp-ccbn" else terms.domain.count
+    """The narrowest share of any pass must be in reach of its sampler, and its totals must fit where they are added."""
     for step in terms.steps:
-        if not step.epsilon or step.stage in ("initial", "models"):
+        if not step.epsilon or step.stage == "initial":
             continue
-        shares = sum(terms.cover.weights) if step.stage == "correlations" else tables
-        rate = noise_rate(step.epsilon / shares)
+        layout = Layout((1,), (_narrowest_rate(terms, step),), terms.plan.total_rows)
         try:
-            if plan.noise == "distributed":
-                polya_bound(rate, plan.parties - plan.insiders)
-            elif plan.noise == "selected":
-                Packing.fit(plan.key_bits, plan.total_rows, plan.noise_shares * laplace_bound(rate))
+            if not is_sum_pass(terms, step):
+                laplace_bound(*layout.rates)
+            elif terms.plan.noise == "selected":
+                packing(terms.plan, layout)
+            elif total_bound(terms.plan, layout) >= LARGEST_TOTAL:
+                raise NoiseOutOfReach("a total with all its noise takes more than 64 bits; use a larger epsilon")
         except NoiseOutOfReach as error:
             raise PlanError(f"the noise of {step.name!r} is too wide: {error}") from error
+
+
+def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
+    """The rate of the table with the smallest share of the step's budget, where as many are asked as can be."""
+    if step.stage == "correlations":
+        return min(terms.noise_rates(step, terms.cover.views))
+    if step.stage == "models":
+        step = parameters_of_model(terms, step)
+    tables = largest_choice(terms.domain, terms.limits) if step.stage == "candidates" else terms.domain.count
+    return noise_rate(step.epsilon / tables)

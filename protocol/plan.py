@@ -19,7 +19,8 @@ Choice = Literal["permute-and-flip", "exponential"]
 CoverObjective = Literal["expected-error", "paper"]
 CoverBudgets = Literal["equal", "cube-root"]
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+LONGEST_NAME = 200
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Frozen(BaseModel):
