@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-_EXACT = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,40}/\d{1,40})")
+_EXACT = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,40}/\d{1,40})", re.ASCII)
+_LONGEST_ECHO = 60
 
 
 def exact(value: object) -> Fraction:
@@ -25,7 +26,7 @@ def exact(value: object) -> Fraction:
         _, _, denominator = value.strip().partition("/")
         if not denominator or int(denominator):
             return Fraction(value.strip())
-    raise ValueError(f'expected an exact number such as "0.8" or "4/5", found {value!r}')
+    raise ValueError(f'expected an exact number such as "0.8" or "4/5", found {repr(value)[:_LONGEST_ECHO]}')
 
 
 Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str, return_type=str)]

@@ -16,6 +16,7 @@ from protocol.plan import Frozen, Name, Plan
 
 MAGIC = b"SUBN\x01"
 _LARGEST_HEADER = 1 << 26
+_LONGEST_COMPLAINT = 300
 
 Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 Variables = tuple[Index, ...]
@@ -125,6 +126,13 @@ def decode(data: bytes, sender: str) -> Task | Reply:
         raise MalformedMessage(
             sender, f"not a message of version 1: {_first(error.errors(include_input=False))}"
         ) from None
+    if canonical_json(message.model_dump(mode="json")) != header:
+        # Retry safety: one message has one spelling, so that what was answered is known again by its hash.
+        raise MalformedMessage(sender, "its header is not the canonical JSON of what it says")
+    if blob and not isinstance(message, Contribution | Learned):
+        raise MalformedMessage(
+            sender, f"a message of kind {message.kind!r} ends with its header, {len(blob)} bytes follow"
+        )
     return message.model_copy(update={"blob": blob}) if blob else message
 
 
@@ -144,4 +152,4 @@ def _split(data: bytes, sender: str) -> tuple[bytes, bytes]:
 
 def _first(errors: list[Any]) -> str:
     where = ".".join(str(part) for part in errors[0]["loc"]) or "header"
-    return f"{where}: {errors[0]['msg']}"
+    return f"{where}: {errors[0]['msg']}"[:_LONGEST_COMPLAINT]
