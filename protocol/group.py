@@ -98,6 +98,8 @@ class SelectedSums:
     indicator_digest: bytes
 
     def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> bytes:
+        if not layout.size:
+            return b""
         slots = packing(self.terms.plan, layout)
         count = slots.ciphertexts(layout.size)
         bound = max(laplace_bound(rate) for rate in set(layout.rates))

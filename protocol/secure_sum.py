@@ -149,6 +149,8 @@ class SelectedOpening:
 
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         count = ciphertexts(self.plan, layout)
+        if not count:
+            return joined(())
         contributions = [ciphertexts_from_bytes(self.public, blob, count) for blob in blobs]
         return packing(self.plan, layout).unpack(self.decrypt(multiply(self.public, contributions)), layout.size)
 
