@@ -88,9 +88,9 @@ def _table(alpha: Fraction, shares: int, word_bits: int) -> NDArray[np.unsignedi
     return table
 
 
-def _thresholds(alpha: Fraction, shares: int, bits: int) -> list[int]:
+def _thresholds(alpha: Fraction, shares: int, bits: int, guard_bits: int = _GUARD_BITS) -> list[int]:
     """The integer parts of the distribution function times 2**bits, at 0, 1, ..., largest_value - 1."""
-    precision = bits + _GUARD_BITS
+    precision = bits + guard_bits
     while True:
         low, high = (_bounds(alpha, shares, bits, precision, rounding) for rounding in (RoundDown, RoundUp))
         if low == high:

@@ -1,8 +1,8 @@
 """How surprising a sample is under a law on the integers: p-values, each compared with its share of the false alarms.
 
-Binomial p-values are exact. The chi-square and normal ones are approximations: bins expect at least 1,000 draws, moments
-are compared only where their skewness hardly moves the normal tail, and a tenth of the declared rate is given to
-each so that the remaining inflation is paid for.
+Binomial p-values are exact. The chi-square and normal ones are approximations: bins expect at least 1,000 draws,
+moments are compared only where their skewness hardly moves the normal tail, and a tenth of the declared rate is given
+to each so that the remaining inflation is paid for.
 """
 
 from dataclasses import dataclass

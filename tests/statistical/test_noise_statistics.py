@@ -12,10 +12,8 @@ from crypto.randomness import Stream
 from tests.statistical.goodness import Law, p_values, rejected
 
 DRAWS = 400_000
-ALPHAS = [
-    Fraction(text)
-    for text in "1/10000 1/1000 3/1000 1/100 1/50 1/20 1/10 1/7 1/5 3/10 1/2 7/10 1 3/2 2 3 4 5 7 10 20".split()
-]
+SMALL = [Fraction(1, n) for n in (10_000, 1000, 300, 100, 50, 20, 10, 7, 5, 3, 2)]
+ALPHAS = [*SMALL, *(Fraction(n, 10) for n in (7, 10, 15, 20, 30, 40, 50, 70, 100, 200))]
 SETTINGS = [
     (Fraction(alpha), shares)
     for alpha, shares in [
