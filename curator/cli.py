@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from curator.experiment import Request, run_experiment
-from protocol.errors import OperatorError
+from curator.sample_files import write_sample
+from protocol.errors import OperatorError, PlanError
 from protocol.exact import exact
 
 USAGE_ERROR = 2
@@ -37,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_simulate(commands)
+    _add_sample_data(commands)
     return parser
 
 
@@ -86,6 +88,22 @@ def _fractions(text: str) -> Any:
     return tuple(_fraction(part) for part in text.split(","))
 
 
+def _add_sample_data(commands: Any) -> None:
+    sample = commands.add_parser(
+        "sample-data",
+        help="write made-up hospitals' tables and their schema, for trying things out",
+        description=(
+            "Write schema.json, one CSV file per made-up hospital, and all.csv, which holds all their rows with the "
+            "hospital's name in a first column."
+        ),
+    )
+    sample.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the files go")
+    sample.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
+    sample.add_argument("--rows", type=int, default=20_000, metavar="N", help="rows of each (%(default)s)")
+    sample.add_argument("--seed", type=int, default=1, metavar="N", help="same seed, same patients (%(default)s)")
+    sample.set_defaults(run=_sample_data)
+
+
 _PLAN_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--insiders", {"type": int, "metavar": "T", "help": "curious parties that may pool what they know (1)"}),
     ("--noise", {"choices": ("selected", "distributed", "local"), "help": "whose noise stays in the sums"}),
@@ -132,6 +150,14 @@ def _simulate(chosen: argparse.Namespace) -> int:
     )
     manifest = run_experiment(request, _show_progress)
     print(json.dumps(manifest, indent=1, ensure_ascii=False) if chosen.json else _summary(manifest, chosen.out))
+    return 0
+
+
+def _sample_data(chosen: argparse.Namespace) -> int:
+    if chosen.parties < 1 or chosen.rows < 1:
+        raise PlanError(f"{chosen.parties} hospitals of {chosen.rows} rows: at least 1 of each is needed")
+    write_sample(chosen.out, chosen.parties, chosen.rows, chosen.seed)
+    print(f"wrote {chosen.parties} hospitals of {chosen.rows:,} rows to {chosen.out}")
     return 0
 
 

@@ -39,7 +39,7 @@ def contribute(
     if state.sums is None:
         if task.keys is None:
             raise FailedCheck(CURATOR, f"sent no keys with the first sum pass {step.name!r}")
-        state = replace(state, sums=selected_sums(terms, state.me, state.identity, state.share, task.keys))
+        state = replace(state, sums=selected_sums(terms, state.me, state.identity, state.share, task.keys, stream))
     assert state.sums is not None
     layout = layout_of(terms, step, task.tables, terms.plan.total_rows)
     blob = state.sums.contribute(layout, counts_of(rows, task.tables), step.name.encode(), stream)

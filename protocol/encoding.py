@@ -14,7 +14,7 @@ variable, and the bits of a table are all binary.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from protocol.attributes import Attribute, Categorical, first_duplicate, quoted
 from protocol.domain import Domain, Variable, Variables
 from protocol.errors import SchemaError
+from protocol.plan import EncodingName
 from protocol.schema import Schema
 
-EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 Codes = NDArray[Any]  # uint8 or uint16
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gmpy2 import mpz
 
-from crypto.blinding import Blinder
+from crypto.blinding import Blinder, RerandomiserPool
 from crypto.errors import CryptoError
 from crypto.indicator import Indicator, check_indicator, hidden_permutation
 from crypto.masking import agree, mask_residues, pair_key
@@ -23,6 +23,7 @@ from protocol.secure_sum import Layout, Vector, full_noise, packing
 from protocol.terms import Terms
 
 SHARE_BYTES = 32
+_EXPECTED_CIPHERTEXTS = 256  # of a whole run, about: it sets the size of the re-randomisers' tables
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,9 @@ def group_contributions(terms: Terms, me: int, share: bytes) -> tuple[bytes, ...
     )
 
 
-def selected_sums(terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys) -> "SelectedSums":
+def selected_sums(
+    terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys, stream: Stream
+) -> "SelectedSums":
     """Check what the curator sent before the first sum, and find this party's place in the indicator."""
     plan = terms.plan
     try:
@@ -67,7 +70,8 @@ def selected_sums(terms: Terms, me: int, identity: Identity, share: bytes, keys:
         raise FailedCheck(CURATOR, f"sent a key of {public.bits} bits, the plan says {plan.key_bits}")
     places = hidden_permutation(_group_key(terms, me, identity, share, keys), plan.parties)
     bit = indicator.ciphertexts[places[me]]
-    return SelectedSums(terms, PairKeys(terms, me, identity), me, public, bit, indicator.digest(public))
+    pool = RerandomiserPool(public, bit, stream.child("re-randomisers"), _EXPECTED_CIPHERTEXTS)
+    return SelectedSums(terms, PairKeys(terms, me, identity), me, public, bit, indicator.digest(public), pool)
 
 
 def _group_key(terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys) -> bytes:
@@ -96,6 +100,7 @@ class SelectedSums:
     public: PublicKey = field(repr=False)
     bit: mpz = field(repr=False)  # Enc(u'_me)
     indicator_digest: bytes
+    pool: RerandomiserPool = field(repr=False)
 
     def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> bytes:
         if not layout.size:
@@ -103,7 +108,7 @@ class SelectedSums:
         slots = packing(self.terms.plan, layout)
         count = slots.ciphertexts(layout.size)
         bound = max(laplace_bound(rate) for rate in set(layout.rates))
-        blinder = Blinder(self.public, self.bit, slots, bound, count, stream.child("re-randomisers"))
+        blinder = Blinder(self.public, self.bit, slots, bound, count, stream, pool=self.pool)
         noise = blinder.blind(full_noise(layout, stream))
         # The masks depend on the indicator: parties that were sent different ones cannot be summed.
         masks = mask_residues(self.pair_keys(context + self.indicator_digest), self.me, count, self.public.n)

@@ -62,7 +62,8 @@ class Terms:
     def limits(self) -> Limits:
         """How large a family of the network may be."""
         wanted = self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
-        return affordable(self.domain, wanted, comparing_all=self.plan.method == "dp-ccbn" and self.plan.split[0] > 0)
+        comparing_all = self.plan.method == "dp-ccbn" and self.plan.split[0] > 0
+        return affordable(self.domain, wanted, self.plan.score, comparing_all)
 
     @cached_property
     def frontier_limits(self) -> Limits:
@@ -73,7 +74,7 @@ class Terms:
     def local_limits(self, party: int) -> Limits:
         """The same for a party that models its own rows alone (method independent)."""
         wanted = self._limits(self.plan.members[party].rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
-        return affordable(self.domain, wanted, comparing_all=False)
+        return affordable(self.domain, wanted, self.plan.score, comparing_all=False)
 
     def _limits(self, rows: int, epsilon: Fraction, theta: Fraction, degree: int | None) -> Limits:
         count = self.domain.count

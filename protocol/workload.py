@@ -9,12 +9,17 @@ from protocol.domain import Domain
 from protocol.limits import Limits
 from protocol.selection import candidates, count_candidates
 
-LARGEST_CHOICE = 1 << 20  # families that one private choice, or one iteration of DP-CCBN, may compare
+LARGEST_CHOICE = 1 << 23  # cells of all families that one private choice may compare
+LARGEST_DEGREE_OF_F = 3  # score F beyond it takes a dynamic programme per family instead of one for thousands
 LARGEST_COMPARISON = 1 << 22  # cells that all of DP-CCBN's iterations may count
 
 
-def affordable(domain: Domain, limits: Limits, comparing_all: bool) -> Limits:
+def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) -> Limits:
     """The given limits, lowered until the work is bearable; `comparing_all` is DP-CCBN's way."""
+    if score == "F" and not comparing_all:
+        limits = replace(
+            limits, degree=min(LARGEST_DEGREE_OF_F, domain.count if limits.degree is None else limits.degree)
+        )
     while not _is_bearable(domain, limits, comparing_all):
         if limits.cells is not None and limits.cells > 1:
             limits = replace(limits, cells=limits.cells // 2)
@@ -24,7 +29,8 @@ def affordable(domain: Domain, limits: Limits, comparing_all: bool) -> Limits:
 
 
 def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
-    if largest_choice(domain, limits) >= LARGEST_CHOICE:
+    largest_family = limits.cells or 2 ** (1 + (limits.degree or 0))
+    if largest_choice(domain, limits) * largest_family >= LARGEST_CHOICE:
         return False
     return not comparing_all or compared_cells(domain, limits) <= LARGEST_COMPARISON
 
