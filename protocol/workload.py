@@ -6,6 +6,7 @@ It does not know budgets: theta-usefulness has had its say before.
 from dataclasses import replace
 
 from protocol.domain import Domain
+from protocol.errors import PlanError
 from protocol.limits import Limits
 from protocol.selection import candidates, count_candidates
 
@@ -23,8 +24,13 @@ def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) 
     while not _is_bearable(domain, limits, comparing_all):
         if limits.cells is not None and limits.cells > 1:
             limits = replace(limits, cells=limits.cells // 2)
-        else:
+        elif limits.degree != 0:
             limits = replace(limits, degree=(limits.degree or 1) - 1)
+        else:
+            raise PlanError(
+                f"even without parents {domain.count} variables mean too many cells to compare: give numbers fewer "
+                "bins, or choose method dp-subn"
+            )
     return limits
 
 
