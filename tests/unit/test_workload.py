@@ -1,0 +1,71 @@
+import pytest
+
+from protocol import workload
+from protocol.domain import Domain
+from protocol.errors import PlanError
+from protocol.limits import Limits
+from protocol.selection import candidates
+from protocol.workload import LARGEST_CHOICE, LARGEST_COMPARISON, affordable, compared_cells, largest_choice
+
+
+def test_bearable_limits_stay():
+    small = Domain.of_sizes([2] * 8)
+    for limits in (Limits(degree=3), Limits(cells=16), Limits(cells=16, degree=1)):
+        assert affordable(small, limits, comparing_all=True) == limits
+
+
+def test_the_largest_choice_of_four_bits_by_hand():
+    # degree 1: 2 placed, 2 free: 4; 3 placed, 1 free: 3.
+    assert largest_choice(Domain.of_sizes([2] * 4), Limits(degree=1)) == 4
+
+
+def test_one_variable_leaves_no_choice():
+    assert largest_choice(Domain.of_sizes([5]), Limits(cells=10)) == 1
+
+
+def test_cells_compared_by_hand():
+    # Three bits, degree 1: after one placed two tables of 4 cells, after two placed two more.
+    assert compared_cells(Domain.of_sizes([2, 2, 2]), Limits(degree=1)) == 16
+
+
+def test_a_degree_is_lowered_until_the_work_is_bearable():
+    wide = Domain.of_sizes([2] * 60)
+    chosen = affordable(wide, Limits(degree=20), comparing_all=False)
+    assert largest_choice(wide, chosen) < LARGEST_CHOICE
+    assert chosen.degree is not None
+    assert largest_choice(wide, Limits(degree=chosen.degree + 1)) >= LARGEST_CHOICE
+
+
+def test_cells_are_halved_until_the_work_is_bearable(monkeypatch):
+    monkeypatch.setattr(workload, "LARGEST_CHOICE", 2000)  # so that counting up to it takes no time
+    wide = Domain.of_sizes([2] * 10 + [3] * 10)
+    chosen = affordable(wide, Limits(cells=100), comparing_all=False)
+    assert chosen.cells in (50, 25, 12, 6)
+    assert largest_choice(wide, chosen) < 2000 <= largest_choice(wide, Limits(cells=2 * chosen.cells))
+
+
+def test_comparing_all_families_is_bearable_for_smaller_degrees_only():
+    domain = Domain.of_sizes([2] * 20)
+    chosen = affordable(domain, Limits(degree=10), comparing_all=True)
+    assert compared_cells(domain, chosen) <= LARGEST_COMPARISON < compared_cells(domain, Limits(degree=10))
+    assert affordable(domain, Limits(degree=10), comparing_all=False).degree > chosen.degree
+
+
+def test_counting_stops_where_it_is_too_much():
+    domain = Domain.of_sizes([2] * 20)
+    exact = 0
+    for stage in range(1, 20):
+        options = candidates(domain, range(stage), range(stage, 20), Limits(degree=5))
+        exact += sum(domain.cells((child, *parents)) for child, parents in options)
+    counted = compared_cells(domain, Limits(degree=5))
+    assert counted == exact or LARGEST_COMPARISON < counted <= exact
+
+
+def test_what_is_too_much_even_without_parents_is_refused():
+    # d sizes in d - 1 stages: 66 tables of 2^16 cells are more than 2^22.
+    domain = Domain.of_sizes([1 << 16] * 12)
+    with pytest.raises(PlanError, match="even without parents 12 variables mean too many cells to compare"):
+        affordable(domain, Limits(cells=8), comparing_all=True)
+    with pytest.raises(PlanError, match="even without parents"):
+        affordable(domain, Limits(degree=0), comparing_all=True)
+    assert affordable(domain, Limits(cells=8), comparing_all=False) == Limits(cells=8)
