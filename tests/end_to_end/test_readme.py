@@ -1,0 +1,68 @@
+"""The README is true: its commands run, its links lead somewhere, its picture is the transition table."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from curator.cli import main
+from protocol.schedule import TRANSITIONS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def shell_commands() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.S)
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = shell_commands()
+    assert commands[0] == "make setup"  # what the machine that runs this test has done already
+    for command in commands[1:]:
+        program, *arguments = shlex.split(command)
+        assert program == ".venv/bin/subn"
+        if "--help" in arguments:
+            with pytest.raises(SystemExit) as stopped:
+                main(arguments)
+            assert stopped.value.code == 0
+        else:
+            assert main(arguments) == 0, command
+    assert (tmp_path / "out/first/synthetic.csv").stat().st_size > 100_000
+    assert (tmp_path / "out/second/manifest.json").is_file()
+
+
+def test_the_makefile_has_the_targets_that_the_readme_names() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"^make ([a-z]+)", README, re.M):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_every_link_leads_to_a_file() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    for link in links:
+        assert (ROOT / link).is_file(), link
+
+
+def picture() -> str:
+    """The transition table as a mermaid state diagram, one composite state per method."""
+    lines = ["stateDiagram-v2"]
+    for method, following in TRANSITIONS.items():
+        alias = method.replace("-", "_")
+        lines.append(f'    state "{method}" as {alias} {{')
+        lines.append(f"        [*] --> {alias}_joining")
+        stages = dict.fromkeys([*following, *(stage for later in following.values() for stage in later)])
+        lines += [f"        {alias}_{stage} : {stage}" for stage in stages]
+        lines += [f"        {alias}_{one} --> {alias}_{other}" for one, later in following.items() for other in later]
+        lines.append("    }")
+    return "\n".join(lines)
+
+
+def test_the_picture_of_a_run_is_the_transition_table() -> None:
+    found = re.search(r"<!-- transitions -->\n```mermaid\n(.*?)\n```\n<!-- /transitions -->", README, re.S)
+    assert found is not None
+    assert found.group(1) == picture()
