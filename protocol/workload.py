@@ -36,17 +36,18 @@ def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) 
 
 def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
     largest_family = limits.cells or 2 ** (1 + (limits.degree or 0))
-    if largest_choice(domain, limits) * largest_family >= LARGEST_CHOICE:
+    families = -(-LARGEST_CHOICE // largest_family)  # so many are too many: nobody counts on
+    if largest_choice(domain, limits, families) >= families:
         return False
     return not comparing_all or compared_cells(domain, limits) <= LARGEST_COMPARISON
 
 
-def largest_choice(domain: Domain, limits: Limits) -> int:
+def largest_choice(domain: Domain, limits: Limits, most: int = LARGEST_CHOICE) -> int:
     """About the most candidates of one choice: as if variables were placed in the order of their sizes."""
     order = sorted(range(domain.count), key=lambda v: domain.sizes[v])
     stages = {domain.count // 2, 3 * domain.count // 4, domain.count - 1} - {0}
     return max(
-        (count_candidates(domain, order[:stage], order[stage:], limits, LARGEST_CHOICE) for stage in stages),
+        (count_candidates(domain, order[:stage], order[stage:], limits, most) for stage in stages),
         default=1,
     )
 
