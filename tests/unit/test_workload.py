@@ -1,6 +1,5 @@
 import pytest
 
-from protocol import workload
 from protocol.domain import Domain
 from protocol.errors import PlanError
 from protocol.limits import Limits
@@ -11,7 +10,7 @@ from protocol.workload import LARGEST_CHOICE, LARGEST_COMPARISON, affordable, co
 def test_bearable_limits_stay():
     small = Domain.of_sizes([2] * 8)
     for limits in (Limits(degree=3), Limits(cells=16), Limits(cells=16, degree=1)):
-        assert affordable(small, limits, comparing_all=True) == limits
+        assert affordable(small, limits, "R", comparing_all=True) == limits
 
 
 def test_the_largest_choice_of_four_bits_by_hand():
@@ -28,27 +27,38 @@ def test_cells_compared_by_hand():
     assert compared_cells(Domain.of_sizes([2, 2, 2]), Limits(degree=1)) == 16
 
 
+def work(domain: Domain, limits: Limits) -> int:
+    """Cells of one choice's families."""
+    return largest_choice(domain, limits) * (limits.cells or 2 ** (1 + limits.degree))
+
+
 def test_a_degree_is_lowered_until_the_work_is_bearable():
     wide = Domain.of_sizes([2] * 60)
-    chosen = affordable(wide, Limits(degree=20), comparing_all=False)
-    assert largest_choice(wide, chosen) < LARGEST_CHOICE
-    assert chosen.degree is not None
-    assert largest_choice(wide, Limits(degree=chosen.degree + 1)) >= LARGEST_CHOICE
+    degree = affordable(wide, Limits(degree=20), "R", comparing_all=False).degree
+    assert degree is not None
+    assert work(wide, Limits(degree=degree)) < LARGEST_CHOICE <= work(wide, Limits(degree=degree + 1))
 
 
-def test_cells_are_halved_until_the_work_is_bearable(monkeypatch):
-    monkeypatch.setattr(workload, "LARGEST_CHOICE", 2000)  # so that counting up to it takes no time
-    wide = Domain.of_sizes([2] * 10 + [3] * 10)
-    chosen = affordable(wide, Limits(cells=100), comparing_all=False)
-    assert chosen.cells in (50, 25, 12, 6)
-    assert largest_choice(wide, chosen) < 2000 <= largest_choice(wide, Limits(cells=2 * chosen.cells))
+def test_cells_are_halved_until_the_work_is_bearable():
+    wide = Domain.of_sizes([2] * 30 + [3] * 30)
+    cells = affordable(wide, Limits(cells=1 << 20), "R", comparing_all=False).cells
+    assert cells in [1 << power for power in range(20)]
+    assert work(wide, Limits(cells=cells)) < LARGEST_CHOICE
+
+
+def test_score_f_is_kept_to_degrees_that_are_worked_out_together():
+    bits = Domain.of_sizes([2] * 8)
+    assert affordable(bits, Limits(degree=5), "F", comparing_all=False) == Limits(degree=3)
+    assert affordable(bits, Limits(degree=2), "F", comparing_all=False) == Limits(degree=2)
+    assert affordable(bits, Limits(cells=16), "F", comparing_all=False) == Limits(cells=16, degree=3)
+    assert affordable(bits, Limits(degree=5), "F", comparing_all=True) == Limits(degree=5)  # nobody scores there
 
 
 def test_comparing_all_families_is_bearable_for_smaller_degrees_only():
     domain = Domain.of_sizes([2] * 20)
-    chosen = affordable(domain, Limits(degree=10), comparing_all=True)
+    chosen = affordable(domain, Limits(degree=10), "R", comparing_all=True)
     assert compared_cells(domain, chosen) <= LARGEST_COMPARISON < compared_cells(domain, Limits(degree=10))
-    assert affordable(domain, Limits(degree=10), comparing_all=False).degree > chosen.degree
+    assert affordable(domain, Limits(degree=10), "R", comparing_all=False).degree > chosen.degree
 
 
 def test_counting_stops_where_it_is_too_much():
@@ -65,7 +75,7 @@ def test_what_is_too_much_even_without_parents_is_refused():
     # d sizes in d - 1 stages: 66 tables of 2^16 cells are more than 2^22.
     domain = Domain.of_sizes([1 << 16] * 12)
     with pytest.raises(PlanError, match="even without parents 12 variables mean too many cells to compare"):
-        affordable(domain, Limits(cells=8), comparing_all=True)
+        affordable(domain, Limits(cells=8), "R", comparing_all=True)
     with pytest.raises(PlanError, match="even without parents"):
-        affordable(domain, Limits(degree=0), comparing_all=True)
-    assert affordable(domain, Limits(cells=8), comparing_all=False) == Limits(cells=8)
+        affordable(domain, Limits(degree=0), "R", comparing_all=True)
+    assert affordable(domain, Limits(cells=8), "R", comparing_all=False) == Limits(cells=8)
