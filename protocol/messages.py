@@ -105,8 +105,15 @@ class Learned(Message):
     families: tuple[Family, ...]
 
 
+class Refusal(Message):
+    """Party to curator: "I do not answer this task", with a reason that says nothing about rows. It ends the run."""
+
+    kind: Literal["refusal"] = "refusal"
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
 Task = Invitation | Count | TakeBack | Place | Learn
-Reply = Acceptance | Contribution | Placed | Learned
+Reply = Acceptance | Contribution | Placed | Learned | Refusal
 AnyMessage = Annotated[Task | Reply, Field(discriminator="kind")]
 
 _ADAPTER: TypeAdapter[Task | Reply] = TypeAdapter(AnyMessage)

@@ -1,0 +1,50 @@
+"""What is signed when curator and parties talk: requests, responses, receipts. Texts only.
+
+It does not know HTTP libraries, clocks or where keys are kept.
+"""
+
+from fractions import Fraction
+from hashlib import sha256
+
+REQUEST = b"request"
+RESPONSE = b"response"
+RECEIPT = b"receipt"
+ENROLMENT = b"enrolment"
+ROTATION = b"rotation"
+
+PARTY_HEADER = "Subn-Party"
+TIME_HEADER = "Subn-Time"
+NONCE_HEADER = "Subn-Nonce"
+SIGNATURE_HEADER = "Subn-Signature"
+RUN_HEADER = "Subn-Run"
+RECEIPT_HEADER = "Subn-Receipt"
+CURATOR_SIGNATURE_HEADER = "Subn-Curator-Signature"
+VERSION_HEADER = "Subn-Version"
+
+PROTOCOL_VERSION = 1
+LARGEST_CLOCK_DIFFERENCE_MS = 300_000
+
+
+def request_text(method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str) -> bytes:
+    """Of one request; `target` is the path with its query, as sent."""
+    return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce)
+
+
+def response_text(status: int, body: bytes, request_nonce: str) -> bytes:
+    """Of the answer to the request with this nonce."""
+    return _joined(str(status), _digest(body), request_nonce)
+
+
+def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes) -> bytes:
+    """A party's statement: "for this step of this plan I sent these bytes, and it cost my rows so much"."""
+    return _joined(plan_hash, step, str(charge), _digest(reply))
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _joined(*parts: str) -> bytes:
+    """Length-prefixed, so that no two lists of parts have one text."""
+    encoded = [part.encode() for part in parts]
+    return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
