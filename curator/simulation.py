@@ -86,6 +86,9 @@ class ClearOpening:
     def contribution_bytes(self, layout: Layout) -> int:
         return WORD_BYTES * layout.size
 
+    def check(self, layout: Layout, blob: bytes) -> None:
+        """Any words may be a contribution."""
+
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         total = np.zeros(layout.size, dtype=np.uint64)
         for blob in blobs:

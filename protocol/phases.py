@@ -262,13 +262,14 @@ def _parameters(
 
 
 def _models(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums) -> Knowledge:
-    models = tuple(_local_model(terms, step, party, replies[party]) for party in step.parties)
+    models = tuple(local_model(terms, step, party, replies[party]) for party in step.parties)
     for model in models:
         known = _release(known, step, model.tables, model.rows)
     return replace(known, models=models)
 
 
-def _local_model(terms: Terms, step: Step, party: int, reply: Reply) -> LocalModel:
+def local_model(terms: Terms, step: Step, party: int, reply: Reply) -> LocalModel:
+    """What one party's answer says; it is checked on the way."""
     families = checked_families(terms, party, reply, (), terms.domain.count)
     network = Network(families)
     member = terms.plan.members[party]

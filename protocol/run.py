@@ -12,10 +12,10 @@ from crypto.errors import BrokenSeal, BrokenSum, MalformedCiphertext
 from crypto.signing import verify
 from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn
 from protocol.messages import Acceptance, Contribution, Count, Invitation, Keys, Learned, Placed, Reply, Task
-from protocol.phases import Knowledge, beginning, conclude, entering, questions, tables_of
+from protocol.phases import Knowledge, beginning, conclude, entering, local_model, questions, tables_of
 from protocol.queries import is_sum_pass, layout_of
 from protocol.schedule import Step
-from protocol.secure_sum import WORD_BYTES, CuratorSums
+from protocol.secure_sum import WORD_BYTES, CuratorSums, Layout
 from protocol.terms import Terms
 
 ACCEPTANCE_CONTEXT = b"acceptance of a plan"
@@ -99,7 +99,7 @@ def _move_on(state: RunState, step: Step, sums: CuratorSums) -> RunState:
     if step.stage != "joining":
         try:
             known = conclude(state.terms, step, known, state.replies, sums)
-        except (BrokenSum, MalformedCiphertext) as error:
+        except BrokenSum as error:
             raise FailedCheck("the parties", f"their contributions to {step.name!r} do not add up: {error}") from error
     following = replace(state, position=state.position + 1, replies={})
     if step.stage == "joining":
@@ -115,9 +115,9 @@ def _check_reply(state: RunState, step: Step, party: int, reply: Reply, sums: Cu
     if isinstance(reply, Acceptance):
         _check_acceptance(state, party, reply)
     elif isinstance(reply, Contribution):
-        expected = _expected_bytes(state, step, party, sums)
-        if len(reply.blob) != expected:
-            raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, {expected} expected")
+        _check_contribution(state, step, party, reply, sums)
+    elif isinstance(reply, Learned):
+        local_model(state.terms, step, party, reply)
 
 
 def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> None:
@@ -131,13 +131,28 @@ def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> No
         raise FailedCheck(member.name, f"did not sign this plan: {error}") from error
 
 
-def _expected_bytes(state: RunState, step: Step, party: int, sums: CuratorSums) -> int:
-    terms = state.terms
-    if is_sum_pass(terms, step):
-        tables = tables_of(terms, step, state.knowledge)
-        return sums.contribution_bytes(layout_of(terms, step, tables, terms.plan.total_rows))
-    task = questions(terms, step, state.knowledge)[party]
-    return WORD_BYTES * sum(terms.domain.cells(table) for table in getattr(task, "tables", ()))
+def _check_contribution(state: RunState, step: Step, party: int, contribution: Contribution, sums: CuratorSums) -> None:
+    terms, blob = state.terms, contribution.blob
+    name = terms.plan.members[party].name
+    layout = _pass_layout(state, step) if is_sum_pass(terms, step) else None
+    expected = _delivery_bytes(state, step, party) if layout is None else sums.contribution_bytes(layout)
+    if len(blob) != expected:
+        raise FailedCheck(name, f"sent {len(blob)} bytes for {step.name!r}, {expected} expected")
+    if layout is not None:
+        try:
+            sums.check(layout, blob)
+        except MalformedCiphertext as error:
+            raise FailedCheck(name, f"sent no contribution to {step.name!r}: {error}") from error
+
+
+def _pass_layout(state: RunState, step: Step) -> Layout:
+    tables = tables_of(state.terms, step, state.knowledge)
+    return layout_of(state.terms, step, tables, state.terms.plan.total_rows)
+
+
+def _delivery_bytes(state: RunState, step: Step, party: int) -> int:
+    task = questions(state.terms, step, state.knowledge)[party]
+    return WORD_BYTES * sum(state.terms.domain.cells(table) for table in getattr(task, "tables", ()))
 
 
 def _first_sum_pass(terms: Terms) -> Step | None:

@@ -99,6 +99,9 @@ class CuratorSums(Protocol):
 
     def contribution_bytes(self, layout: Layout) -> int: ...
 
+    def check(self, layout: Layout, blob: bytes) -> None:
+        """Look at one contribution when it comes, while it is known whose it is; `MalformedCiphertext`."""
+
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector: ...
 
 
@@ -132,6 +135,9 @@ class PlainOpening:
     def contribution_bytes(self, layout: Layout) -> int:
         return WORD_BYTES * layout.size
 
+    def check(self, layout: Layout, blob: bytes) -> None:
+        """Any words may be a masked contribution."""
+
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         return reveal([words_from_bytes(blob) for blob in blobs], total_bound(self.plan, layout))
 
@@ -146,6 +152,9 @@ class SelectedOpening:
 
     def contribution_bytes(self, layout: Layout) -> int:
         return ciphertexts(self.plan, layout) * self.public.ciphertext_bytes
+
+    def check(self, layout: Layout, blob: bytes) -> None:
+        ciphertexts_from_bytes(self.public, blob, ciphertexts(self.plan, layout))
 
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         count = ciphertexts(self.plan, layout)
