@@ -37,7 +37,12 @@ def response_text(status: int, body: bytes, request_nonce: str) -> bytes:
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes) -> bytes:
     """A party's statement: "for this step of this plan I sent these bytes, and it cost my rows so much"."""
-    return _joined(plan_hash, step, str(charge), _digest(reply))
+    return receipt_text_of_digest(plan_hash, step, charge, _digest(reply))
+
+
+def receipt_text_of_digest(plan_hash: str, step: str, charge: Fraction, reply_digest: str) -> bytes:
+    """The same for who has only the SHA-256 of the bytes, in hex."""
+    return _joined(plan_hash, step, str(charge), reply_digest)
 
 
 def _digest(data: bytes) -> str:

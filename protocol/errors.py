@@ -6,6 +6,7 @@ SubnError
 │   ├── DataError            a table does not fit its schema
 │   └── PlanError            the plan cannot be run, paid for or understood
 │       └── PriceError       it costs somebody more than epsilon
+├── ManifestError            a published result does not prove what it claims
 └── PeerError                a message that this side must refuse; carries `culprit`
     ├── MalformedMessage     it is not a message of this protocol version
     ├── OutOfTurn            it is a message, but not one that is expected now
@@ -36,6 +37,10 @@ class PlanError(OperatorError):
 
 
 class PriceError(PlanError):
+    pass
+
+
+class ManifestError(SubnError):
     pass
 
 
