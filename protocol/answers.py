@@ -15,6 +15,7 @@ from crypto.randomness import Stream
 from protocol.counting import Rows
 from protocol.domain import Variables
 from protocol.errors import FailedCheck
+from protocol.exact import canonical_json, digest
 from protocol.group import PairKeys, selected_sums
 from protocol.limits import Limits
 from protocol.messages import Contribution, Count, Learned, Place, Placed, TakeBack
@@ -42,7 +43,7 @@ def contribute(
         state = replace(state, sums=selected_sums(terms, state.me, state.identity, state.share, task.keys, stream))
     assert state.sums is not None
     layout = layout_of(terms, step, task.tables, terms.plan.total_rows)
-    blob = state.sums.contribute(layout, counts_of(rows, task.tables), step.name.encode(), stream)
+    blob = state.sums.contribute(layout, counts_of(rows, task.tables), _asked(step, task.tables), stream)
     return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
 
 
@@ -54,7 +55,8 @@ def deliver(state: PartyState, step: Step, task: Count, rows: Rows, stream: Stre
     parts = layout.split(words)
     if task.masked:
         masked = [layout.cells[index] for index in task.masked]
-        masks = split_vector(_handover_mask(state, step, sum(masked)), masked)
+        going_on = [task.tables[index] for index in task.masked]
+        masks = split_vector(_handover_mask(state, step, going_on, sum(masked)), masked)
         for index, mask in zip(task.masked, masks, strict=True):
             parts[index] = parts[index] + mask
     kept = dict(zip(task.tables, layout.split(noise), strict=True)) if state.terms.plan.update == "replace" else {}
@@ -65,14 +67,23 @@ def deliver(state: PartyState, step: Step, task: Count, rows: Rows, stream: Stre
 def take_back(state: PartyState, step: Step, task: TakeBack) -> tuple[PartyState, Contribution]:
     """Minus the noise of the update before, under a mask that cancels with the successor's."""
     noise = joined([state.noise[table] for table in task.tables])
-    words = _handover_mask(state, step, noise.size) - noise.view(np.uint64)
+    words = _handover_mask(state, step, task.tables, noise.size) - noise.view(np.uint64)
     reply = Contribution(plan=state.terms.plan_hash, step=step.name, blob=words_to_bytes(words))
     return replace(state, noise={}), reply
 
 
-def _handover_mask(state: PartyState, step: Step, count: int) -> NDArray[np.uint64]:
+def _asked(step: Step, tables: Sequence[Variables]) -> bytes:
+    """What masks depend on besides the plan.
+
+    Privacy: a pass shares its budget over its tables. Were parties asked for different ones, a party that is asked
+    for many would be hidden by the noise of one that was asked for few; so that these masks must not cancel.
+    """
+    return f"{step.name} {digest(canonical_json(tables))}".encode()
+
+
+def _handover_mask(state: PartyState, step: Step, tables: Sequence[Variables], count: int) -> NDArray[np.uint64]:
     """The mask between the two parties of one `replace` update."""
-    keys = PairKeys(state.terms, state.me, state.identity)(step.name.encode())
+    keys = PairKeys(state.terms, state.me, state.identity)(_asked(step, tables))
     pair = {peer: key for peer, key in keys.items() if peer in step.parties}
     return mask_words(pair, state.me, count)
 

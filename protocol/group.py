@@ -68,10 +68,14 @@ def selected_sums(
         raise FailedCheck(CURATOR, f"sent keys that this party does not accept: {error}") from error
     if public.bits != plan.key_bits:
         raise FailedCheck(CURATOR, f"sent a key of {public.bits} bits, the plan says {plan.key_bits}")
-    places = hidden_permutation(_group_key(terms, me, identity, share, keys), plan.parties)
+    group_key = _group_key(terms, me, identity, share, keys)
+    places = hidden_permutation(group_key, plan.parties)
     bit = indicator.ciphertexts[places[me]]
+    # Parties that were sent different indicators, or forged shares of the group key (seals do not say who made them)
+    # and so stand at places of their own, cannot be summed: too little noise would be kept.
+    binding = derive_key(group_key, b"masks " + indicator.digest(public))
     pool = RerandomiserPool(public, bit, stream.child("re-randomisers"), _EXPECTED_CIPHERTEXTS)
-    return SelectedSums(terms, PairKeys(terms, me, identity), me, public, bit, indicator.digest(public), pool)
+    return SelectedSums(terms, PairKeys(terms, me, identity), me, public, bit, binding, pool)
 
 
 def _group_key(terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys) -> bytes:
@@ -99,7 +103,7 @@ class SelectedSums:
     me: int
     public: PublicKey = field(repr=False)
     bit: mpz = field(repr=False)  # Enc(u'_me)
-    indicator_digest: bytes
+    binding: bytes = field(repr=False)  # of the masks to the group key and the indicator
     pool: RerandomiserPool = field(repr=False)
 
     def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> bytes:
@@ -110,6 +114,5 @@ class SelectedSums:
         bound = max(laplace_bound(rate) for rate in set(layout.rates))
         blinder = Blinder(self.public, self.bit, slots, bound, count, stream, pool=self.pool)
         noise = blinder.blind(full_noise(layout, stream))
-        # The masks depend on the indicator: parties that were sent different ones cannot be summed.
-        masks = mask_residues(self.pair_keys(context + self.indicator_digest), self.me, count, self.public.n)
+        masks = mask_residues(self.pair_keys(context + self.binding), self.me, count, self.public.n)
         return ciphertexts_to_bytes(self.public, blinder.contribution(values, noise, masks))

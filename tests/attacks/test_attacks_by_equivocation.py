@@ -1,0 +1,145 @@
+"""A curator that tells the parties of one pass different things: each attack succeeds where masks ignore what was told.
+
+It does not know how masks are made, nor any party's rows beyond their number.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from crypto.errors import BrokenSum
+from crypto.paillier_secret import SecretKey
+from crypto.sealing import info_for, seal
+from protocol import answers
+from protocol.answers import counts_of
+from protocol.domain import Variables
+from protocol.group import selected_sums
+from protocol.messages import Contribution, Count, Keys
+from protocol.queries import layout_of
+from protocol.secure_sum import Vector
+from protocol.terms import Terms
+from tests.support import BITS, MIXED, Driver, identity, random_codes, terms_of
+
+ONE_TABLE: tuple[Variables, ...] = ((0, 1, 2),)  # 8 cells under the noise of the pass's whole budget
+FOUR_TABLES: tuple[Variables, ...] = ((0,), (1,), (2,), (3,))  # 8 cells, each table at a quarter of it
+VICTIM = 2
+
+
+def counted(driver: Driver, party: int, task: Count) -> Contribution:
+    reply = driver.answer(party, task)
+    assert isinstance(reply, Contribution)
+    return reply
+
+
+def counts(driver: Driver) -> dict[int, Count]:
+    return {party: task for party, task in driver.tasks().items() if isinstance(task, Count)}
+
+
+def only_parameters(noise: str, rows: tuple[int, ...]) -> Terms:
+    split = (Fraction(0), Fraction(0), Fraction(0), Fraction(2))
+    return terms_of(BITS, rows, 2, noise=noise, split=split, degree=2)
+
+
+class TestCuratorAsksPartiesForDifferentTables:
+    """The victim's four tables, each changed by 2 by one person, would lie under noise for one table."""
+
+    def opened(self, noise: str, secret: SecretKey) -> Vector:
+        terms = only_parameters(noise, (200, 200, 200))
+        driver = Driver(terms, random_codes(BITS, (200, 200, 200)), secret).run_to("parameters")
+        blobs = []
+        for party, task in counts(driver).items():
+            tables = FOUR_TABLES if party == VICTIM else ONE_TABLE
+            blobs.append(counted(driver, party, task.model_copy(update={"tables": tables})).blob)
+        return driver.opening.open(layout_of(terms, terms.steps[-1], FOUR_TABLES, 600), blobs)
+
+    @pytest.mark.parametrize("noise", ["selected", "distributed", "local"])
+    def test_masks_that_ignore_the_tables_cancel_all_the_same(
+        self, noise: str, small_secret: SecretKey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(answers, "_asked", lambda step, _tables: step.name.encode())
+        assert self.opened(noise, small_secret).size == 8
+
+    @pytest.mark.parametrize("noise", ["selected", "distributed", "local"])
+    def test_masks_bound_to_the_tables_do_not_cancel(self, noise: str, small_secret: SecretKey) -> None:
+        with pytest.raises(BrokenSum):
+            self.opened(noise, small_secret)
+
+
+class TestCuratorHandsOverOtherTables:
+    """update=replace: the newest party's one table would be what hides all tables of the party before."""
+
+    def handed_over(self) -> Vector:
+        terms = terms_of(MIXED, (30, 30), 1000, preset="paper", encoding="native", noise="local")
+        driver = Driver(terms, random_codes(MIXED, (30, 30))).run_to("update/2")
+        own, other = driver.parties[0], driver.parties[1]
+        assert own is not None
+        assert other is not None
+        step = other.due
+        assert step is not None
+        first, second = (0, 1), (1, 0)  # two tables with equally many cells, over the same counts
+        own = replace(own, noise={first: np.zeros(12, dtype=np.int64)})
+        taken = answers._handover_mask(own, step, [first], 12)
+        return (taken + answers._handover_mask(other, step, [second], 12)).view(np.int64)
+
+    def test_masks_that_ignore_the_tables_cancel_all_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(answers, "_asked", lambda step, _tables: step.name.encode())
+        assert not self.handed_over().any()
+
+    def test_masks_bound_to_the_tables_do_not_cancel(self) -> None:
+        assert np.abs(self.handed_over().astype(float)).max() > 2**40
+
+
+class TestCuratorForgesSharesOfTheGroupKey:
+    """Anybody can seal. With a group key of its own each party stands at a place of its own, maybe where no 1 is."""
+
+    ROWS = (20,) * 4
+
+    def contributions(
+        self, secret: SecretKey, blob: Callable[[Driver, int, Count], bytes]
+    ) -> tuple[Driver, list[bytes]]:
+        terms = only_parameters("selected", self.ROWS)
+        driver = Driver(terms, random_codes(BITS, self.ROWS), secret).run_to("parameters")
+        blobs = []
+        for party, task in counts(driver).items():
+            assert task.keys is not None
+            keys = task.keys.model_copy(update={"contributions": self.forged(terms, party)})
+            blobs.append(blob(driver, party, task.model_copy(update={"keys": keys})))
+        return driver, blobs
+
+    @staticmethod
+    def forged(terms: Terms, recipient: int) -> tuple[bytes, ...]:
+        members = terms.plan.members
+        return tuple(
+            seal(
+                members[recipient].exchange_key,
+                info_for(terms.plan_hash, "group key", member.name, members[recipient].name),
+                bytes([recipient]) * 32,
+            )
+            for member in members
+        )
+
+    @staticmethod
+    def unbound(driver: Driver, party: int, task: Count) -> bytes:
+        """A contribution whose masks ignore the group key."""
+        state, step = driver.parties[party], driver.terms.steps[-1]
+        assert state is not None
+        assert isinstance(task.keys, Keys)
+        sums = selected_sums(driver.terms, party, identity(party), state.share, task.keys, driver.streams[party])
+        layout = layout_of(driver.terms, step, task.tables, driver.terms.plan.total_rows)
+        values = counts_of(driver.rows[party], task.tables)
+        return replace(sums, binding=b"").contribute(layout, values, b"parameters", driver.streams[party])
+
+    def open(self, driver: Driver, blobs: list[bytes]) -> Vector:
+        tables = next(iter(counts(driver).values())).tables
+        layout = layout_of(driver.terms, driver.terms.steps[-1], tables, driver.terms.plan.total_rows)
+        return driver.opening.open(layout, blobs)
+
+    def test_masks_that_ignore_the_group_key_cancel_all_the_same(self, small_secret: SecretKey) -> None:
+        assert self.open(*self.contributions(small_secret, self.unbound)).size
+
+    def test_masks_bound_to_the_group_key_do_not_cancel(self, small_secret: SecretKey) -> None:
+        with pytest.raises(BrokenSum):
+            self.open(*self.contributions(small_secret, lambda *asked: counted(*asked).blob))
