@@ -10,7 +10,8 @@ from fractions import Fraction
 
 from crypto.noise import laplace_variance
 from protocol.limits import Limits
-from protocol.queries import is_sum_pass
+from protocol.network import Family
+from protocol.queries import candidate_families, is_sum_pass
 from protocol.schedule import Step
 from protocol.secure_sum import WORD_BYTES, Layout, ciphertexts, retained_variance
 from protocol.terms import Terms
@@ -85,6 +86,10 @@ def _cells(terms: Terms, step: Step) -> tuple[int, ...]:
         return (_largest_family(terms, terms.frontier_limits),) * terms.domain.count
     if step.stage == "parameters":
         return (_largest_family(terms, terms.limits),) * terms.domain.count
+    if step.stage == "candidates":
+        # The variables already placed are not known yet; any as many give about as many candidates.
+        placed = [Family(variable) for variable in range(int(step.name.rpartition("/")[2]))]
+        return tuple(terms.domain.cells(family.variables) for family in candidate_families(terms, placed))
     return ()
 
 
@@ -95,7 +100,7 @@ def _largest_family(terms: Terms, limits: Limits) -> int:
 
 
 def _seconds(terms: Terms, count: int) -> float:
-    scale = (terms.plan.key_bits / _MEASURED_BITS) ** 2.6
+    scale: float = (terms.plan.key_bits / _MEASURED_BITS) ** 2.6
     return count * scale * (_SECONDS_PER_CIPHERTEXT + _SECONDS_PER_DECRYPTION)
 
 
