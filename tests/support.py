@@ -91,15 +91,24 @@ def pooled(schema: Schema, codes: Sequence[Sequence[Any]]) -> list[Any]:
 class Driver:
     """Curator and parties of one run, step by step; whatever they tell each other goes through its bytes.
 
-    With `secret` (or a noise mode that needs none) the cryptography is real, else `ClearSums` stand in for it.
+    The cryptography is real (`secret` where the noise mode needs one) unless `clear`. Randomness is keyed unless
+    `entropy`, which tests of the noise's law ask for.
     """
 
     def __init__(
-        self, terms: Terms, codes: Sequence[Sequence[Any]], secret: SecretKey | None = None, clear: bool = False
+        self,
+        terms: Terms,
+        codes: Sequence[Sequence[Any]],
+        secret: SecretKey | None = None,
+        clear: bool = False,
+        entropy: bool = False,
     ) -> None:
-        self.terms, self.messages = terms, list[bytes]()
+        self.terms = terms
+        self.messages: list[bytes] = []
         self.rows = [Rows(terms.domain, terms.encoding.encode(list(own))) for own in codes]
-        self.streams = [Stream.keyed(b"party", str(party)) for party in range(len(codes))]
+        self.streams = [
+            Stream.system() if entropy else Stream.keyed(b"party", str(party)) for party in range(len(codes))
+        ]
         self.parties: list[PartyState | None] = [None] * len(codes)
         self.clear, plan = clear, terms.plan
         keys, self.opening = None, ClearOpening() if clear else PlainOpening(plan)

@@ -65,7 +65,7 @@ def test_shares_of_the_group_key_are_fresh(small_secret):
 
 
 def test_a_step_is_answered_once():
-    run, state, task = plain("correlations")
+    run, _, task = plain("correlations")
     run.answer(0, task)
     text = refused(run.parties[0], OutOfTurn, task)
     assert text == "curator: asks for 'correlations' of another plan or step, 'initial/1' is due"
@@ -80,7 +80,7 @@ def test_every_stage_is_answered_once(step):
 
 
 def test_after_the_last_step_nothing_is_due():
-    run, state, task = plain("parameters")
+    run, _, task = plain("parameters")
     run.answer(0, task)
     assert run.parties[0].due is None
     assert refused(run.parties[0], OutOfTurn, task) == "curator: sent 'count', nothing of that kind is due"
@@ -102,7 +102,7 @@ def test_steps_cannot_be_skipped():
 
 
 def test_steps_of_others_are_not_waited_for():
-    run, state, _ = plain("update/1")
+    run, _, _ = plain("update/1")
     assert [run.parties[party].due.name for party in range(3)] == ["update/1", "update/2", "update/3"]
 
 
