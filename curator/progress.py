@@ -1,0 +1,73 @@
+"""Plans, runs and their progress in words and bars, for people at a terminal.
+
+It does not know where they come from: it is given the curator's JSON.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+_WIDTH = 24
+Json = Mapping[str, Any]
+
+
+class Screen:
+    """Shows a run again and again: in place on a terminal, else one line for everything new."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._lines: Sequence[str] = ()
+
+    def show(self, run: Json) -> None:
+        lines = progress_lines(run)
+        if self._out.isatty():
+            up = f"\x1b[{len(self._lines)}A" if self._lines else ""
+            self._out.write(up + "".join(f"\x1b[2K{line}\n" for line in lines))
+        else:
+            self._out.writelines(f"{line}\n" for line in lines if line not in self._lines)
+        self._out.flush()
+        self._lines = lines
+
+
+def progress_lines(run: Json) -> list[str]:
+    """One line per stage, and one that says what the run waits for."""
+    lines = [_stage_line(name, steps) for name, steps in _stages(run["progress"])]
+    waiting = ", ".join(entry["party"] for entry in run["waiting_for"])
+    return [*lines, f"{run['state']}: waits for {waiting}" if waiting else str(run["state"])]
+
+
+def _stages(progress: Sequence[Json]) -> Iterator[tuple[str, list[Json]]]:
+    found: dict[str, list[Json]] = {}
+    for step in progress:
+        found.setdefault(step["stage"], []).append(step)
+    return iter(found.items())
+
+
+def _stage_line(name: str, steps: Sequence[Json]) -> str:
+    asked = sum(len(step["of"]) for step in steps)
+    answered = sum(len(step["answered"]) for step in steps)
+    filled = _WIDTH * answered // asked if asked else _WIDTH
+    return f"{name:13} {'█' * filled}{'░' * (_WIDTH - filled)} {answered}/{asked}"
+
+
+def describe_run(run: Json) -> str:
+    words = f"run {run['run']}: {run['state'].replace('_', ' ')}"
+    if run["step"]:
+        words += f" at {run['step']}"
+    culprit = f" ({run['culprit']})" if run["culprit"] else ""
+    return words + (f": {run['reason']}{culprit}" if run["reason"] else culprit)
+
+
+def describe_plan(plan: Json) -> str:
+    lines = [f"{'step':16} {'tables':>7} {'cells':>9} {'ciphertexts':>12} {'bytes/party':>12} {'s':>6} {'error':>7}"]
+    for step in plan["steps"]:
+        error = "" if step["error"] is None else f"{step['error']:.4f}"
+        lines.append(
+            f"{step['name']:16} {step['tables']:7,} {step['cells']:9,} {step['ciphertexts']:12,} "
+            f"{step['bytes_per_party']:12,} {step['seconds']:6.1f} {error:>7}"
+        )
+    lines += [f"{party} pays {price}" for party, price in plan["price"].items()]
+    lines.append(
+        f"{plan['bytes_per_party']:,} bytes per party, about {plan['seconds']:.0f} s; nothing has been spent. "
+        f"Plan {plan['plan_hash']}"
+    )
+    return "\n".join(lines)
