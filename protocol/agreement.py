@@ -5,9 +5,10 @@ It does not know rows. Every refusal is one sentence that says what was found, w
 
 from fractions import Fraction
 
-from crypto.errors import NoiseOutOfReach
+from crypto.errors import MalformedKey, NoiseOutOfReach
+from crypto.masking import agree as exchange
 from crypto.noise import laplace_bound
-from crypto.paillier import SMALLEST_BITS
+from crypto.paillier import LARGEST_BITS, SMALLEST_BITS
 from protocol.errors import PlanError, PriceError
 from protocol.plan import Plan
 from protocol.privacy import noise_rate, useful_degree
@@ -25,6 +26,7 @@ PHASES = {
 }
 
 LARGEST_TOTAL = 2**63
+_ANY_SECRET = bytes(31) + b"\x01"  # whether a public key is proper does not depend on whom it is tried with
 
 
 def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Terms:
@@ -37,6 +39,8 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
         )
     if plan.key_bits < smallest_key:
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too small: take 3072, or at least {smallest_key}")
+    if plan.key_bits > LARGEST_BITS:
+        raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
     terms = Terms(plan, schema)
     _check_method(terms)
     _check_prices(terms)
@@ -51,6 +55,14 @@ def _check_parties(plan: Plan) -> None:
         raise PlanError(f"{len(names)} party is no federation: at least 2 are needed")
     if len(set(names)) < len(names):
         raise PlanError("two parties have one name: every party needs a name of its own")
+    keys = [key for member in plan.members for key in (member.signing_key, member.exchange_key)]
+    if len(set(keys)) < len(keys):
+        raise PlanError("a key stands twice in the roster: every party needs a signing and an exchange key of its own")
+    for member in plan.members:
+        try:
+            exchange(_ANY_SECRET, member.exchange_key)
+        except MalformedKey:
+            raise PlanError(f"the exchange key of {member.name} is improper: nothing is secret with it") from None
     if plan.insiders > len(names) - 1:
         raise PlanError(
             f"{plan.insiders} insiders among {len(names)} parties leave nobody to protect: at most {len(names) - 1}"
@@ -68,6 +80,8 @@ def _check_budget(plan: Plan) -> None:
             raise PlanError(f"the budget of {phase!r} is {share}: it must not be negative")
     if not plan.split[-1]:
         raise PlanError("the budget of 'parameters' is 0: without it there is nothing to sample from")
+    if plan.method == "independent" and not plan.split[0]:
+        raise PlanError("the budget of 'structure' is 0: method independent picks its networks with it")
     if min(plan.theta, plan.frontier_theta) <= 0:
         raise PlanError("theta must be positive: it is how many times more information than noise a table must carry")
 

@@ -11,7 +11,7 @@ from crypto.randomness import Stream
 from crypto.signing import sign
 from protocol.answers import contribute, deliver, learn, place, take_back
 from protocol.counting import Rows
-from protocol.errors import DataError, OutOfTurn
+from protocol.errors import DataError, OutOfTurn, PlanError
 from protocol.group import PairKeys, group_contributions
 from protocol.messages import Acceptance, Count, Invitation, Learn, Place, Reply, TakeBack, Task
 from protocol.party_state import CURATOR, Identity, PartyState
@@ -30,6 +30,8 @@ def accept(
     member = terms.plan.members[me]
     if rows.count != member.rows:
         raise DataError(f"{member.name} holds {rows.count} rows, the plan says {member.rows}: ask for a new plan")
+    if (member.signing_key, member.exchange_key) != (identity.signing.public, identity.exchange.public):
+        raise PlanError(f"the plan's roster does not hold the keys of {member.name}: ask for a new plan")
     state = PartyState(terms, me, identity, sums=sums)
     contributions: tuple[bytes, ...] = ()
     if sums is None and terms.plan.noise != "selected":

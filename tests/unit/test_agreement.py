@@ -3,11 +3,14 @@ from fractions import Fraction
 
 import pytest
 
+from crypto.randomness import Stream
 from protocol.agreement import agree
+from protocol.counting import Rows
 from protocol.errors import PlanError, PriceError
+from protocol.participant import accept
 from protocol.plan import Plan
 from protocol.schema import Schema
-from tests.support import BITS, MIXED, SMALL_BITS, plan_of, terms_of
+from tests.support import BITS, MIXED, SMALL_BITS, identity, plan_of, random_codes, terms_of
 
 NOTHING, SOME = Fraction(0), Fraction(1, 4)
 
@@ -45,6 +48,30 @@ def test_names_are_unique():
     assert refusal(changed(plan, members=twice)) == "two parties have one name: every party needs a name of its own"
 
 
+@pytest.mark.parametrize("field", ["signing_key", "exchange_key"])
+def test_keys_are_unique(field):
+    first, second, third = (plan := plan_of()).members
+    for copied in (first.signing_key, first.exchange_key):
+        twice = (first, second, third.model_copy(update={field: copied}))
+        text = "a key stands twice in the roster: every party needs a signing and an exchange key of its own"
+        assert refusal(changed(plan, members=twice)) == text
+
+
+@pytest.mark.parametrize("low_order", [bytes(32), b"\x01" + bytes(31)])
+def test_exchange_keys_of_small_order_are_refused_before_anybody_pays(low_order):
+    first, second, third = (plan := plan_of(noise="distributed")).members
+    improper = (first, second, third.model_copy(update={"exchange_key": low_order}))
+    text = "the exchange key of party-3 is improper: nothing is secret with it"
+    assert refusal(changed(plan, members=improper)) == text
+
+
+def test_a_party_joins_under_its_own_keys_only():
+    terms = terms_of()
+    rows = Rows(terms.domain, terms.encoding.encode(random_codes(BITS, (30, 20, 10))[0]))
+    with pytest.raises(PlanError, match="the plan's roster does not hold the keys of party-1"):
+        accept(terms, 0, identity(1), rows, Stream.keyed(b"test"))
+
+
 def test_somebody_must_be_left_to_protect():
     assert refusal(plan_of(insiders=3)) == "3 insiders among 3 parties leave nobody to protect: at most 2"
     terms_of(insiders=2)
@@ -65,6 +92,16 @@ def test_no_budget_is_negative():
 def test_parameters_need_a_budget():
     text = refusal(plan_of(split=(SOME, SOME, SOME, NOTHING)))
     assert text == "the budget of 'parameters' is 0: without it there is nothing to sample from"
+
+
+def test_independent_needs_a_budget_for_structure():
+    text = refusal(plan_of(method="independent", split=(NOTHING, Fraction(1))))
+    assert text == "the budget of 'structure' is 0: method independent picks its networks with it"
+    terms_of(method="dp-ccbn", split=(NOTHING, Fraction(1)))
+
+
+def test_keys_that_every_party_would_refuse_are_refused_before():
+    assert refusal(plan_of(key_bits=8200)) == "a Paillier key of 8200 bits is too large: take 3072, or at most 8192"
 
 
 @pytest.mark.parametrize("name", ["theta", "frontier_theta"])

@@ -23,7 +23,7 @@ def terms_of(sizes: list[int], rows: list[int], **wishes: object) -> Terms:
     ]
     schema = Schema.parse({"title": "t", "attributes": attributes})
     members = [
-        Member(name=f"p{k}", rows=n, signing_key=bytes([k]) * 32, exchange_key=bytes([k]) * 32)
+        Member(name=f"p{k}", rows=n, signing_key=bytes([k + 1]) * 32, exchange_key=bytes([k + 101]) * 32)
         for k, n in enumerate(rows)
     ]
     method = wishes.pop("method", "dp-subn")
