@@ -66,8 +66,8 @@ def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
     schema = _read_schema(request.schema)
     codes, partition = _read_rows(request, schema, stream.child("partition"))
     own = [[column[partition.owner == party] for column in codes] for party in range(len(partition.names))]
-    simulation = _simulate(request, schema, partition, own, stream, progress)
     request.out.mkdir(parents=True, exist_ok=True)
+    simulation = _simulate(request, schema, partition, own, stream, progress)
     synthetic = _write_synthetic(request, schema, simulation, stream.child("synthesis"))
     manifest = _manifest(simulation, request.real_crypto, perf_counter() - started)
     if request.evaluate:
