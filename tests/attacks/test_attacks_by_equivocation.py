@@ -1,4 +1,6 @@
-"""A curator that tells the parties of one pass different things: each attack succeeds where masks ignore what was told.
+"""A curator that tells the parties of one pass different things, or one party something twice.
+
+Each attack succeeds where masks ignore what was told.
 
 It does not know how masks are made, nor any party's rows beyond their number.
 """
@@ -9,17 +11,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from gmpy2 import mpz
 
 from crypto.errors import BrokenSum
+from crypto.paillier import ciphertexts_from_bytes
 from crypto.paillier_secret import SecretKey
 from crypto.sealing import info_for, seal
 from protocol import answers
 from protocol.answers import counts_of
+from protocol.counting import Rows
 from protocol.domain import Variables
 from protocol.group import selected_sums
 from protocol.messages import Contribution, Count, Keys
 from protocol.queries import layout_of
-from protocol.secure_sum import Vector
+from protocol.secure_sum import Vector, packing
 from protocol.terms import Terms
 from tests.support import BITS, MIXED, Driver, identity, random_codes, terms_of
 
@@ -90,6 +95,40 @@ class TestCuratorHandsOverOtherTables:
 
     def test_masks_bound_to_the_tables_do_not_cancel(self) -> None:
         assert np.abs(self.handed_over().astype(float)).max() > 2**40
+
+
+class TestPartyAnswersTwiceFromOneState:
+    """No cryptography can mend it: why a party stores its reply before it leaves, and freezes its rows."""
+
+    def test_without_its_noise_kept_a_corrected_row_lies_open(self, small_secret: SecretKey) -> None:
+        terms = only_parameters("selected", (60, 60, 60))
+        codes = random_codes(BITS, (60, 60, 60))
+        driver = Driver(terms, codes, small_secret).run_to("parameters")
+        opened = []
+        for party, task in counts(driver).items():
+            first = driver.answer(party, task).blob
+            after = driver.parties[party]
+            assert after is not None
+            corrected = [column.copy() for column in codes[party]]
+            corrected[0][0] ^= 1
+            rows = Rows(terms.domain, terms.encoding.encode(corrected))
+            _, again = answers.contribute(after, terms.steps[-1], task, rows, driver.streams[party])
+            layout = layout_of(terms, terms.steps[-1], task.tables, 180)
+            slots, moved = packing(terms.plan, layout), counts_of(rows, task.tables)
+            plain = [self.decrypted(small_secret, blob) for blob in (first, again.blob)]
+            difference = slots.unpack(
+                [centred(b - a, small_secret.public.n) for a, b in zip(*plain, strict=True)], layout.size
+            )
+            opened.append(bool((difference == moved - counts_of(driver.rows[party], task.tables)).all()))
+        assert opened.count(True) == 1  # two of three noises are kept
+
+    @staticmethod
+    def decrypted(secret: SecretKey, blob: bytes) -> list[mpz]:
+        return secret.decrypt(ciphertexts_from_bytes(secret.public, blob, len(blob) // secret.public.ciphertext_bytes))
+
+
+def centred(value: mpz, n: mpz) -> mpz:
+    return (value + n // 2) % n - n // 2
 
 
 class TestCuratorForgesSharesOfTheGroupKey:
