@@ -1,0 +1,184 @@
+"""The ledger's tables: their SQL, step by step from version to version, and what their rows mean.
+
+It does not know which changes are allowed (`ledger`).
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from sqlite3 import Connection, Row
+from typing import Literal
+
+from party.errors import LedgerError
+
+State = Literal["asked", "accepted", "refused", "active", "ended"]
+
+APPLICATION = 0x5355424E  # "SUBN"
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE requests (
+            run TEXT PRIMARY KEY,
+            plan_hash TEXT NOT NULL,
+            dataset TEXT,  -- NULL: none of this party's
+            plan TEXT NOT NULL,
+            schema_text TEXT NOT NULL,
+            price TEXT NOT NULL,
+            verdict TEXT NOT NULL,
+            reasons TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('asked', 'accepted', 'refused', 'active', 'ended')),
+            outcome TEXT NOT NULL DEFAULT '',
+            reason TEXT NOT NULL DEFAULT '',
+            kept BLOB,
+            at TEXT NOT NULL
+        ) STRICT""",
+        """CREATE TABLE answers (
+            run TEXT NOT NULL REFERENCES requests (run),
+            step TEXT NOT NULL,
+            mechanism TEXT NOT NULL,
+            charge TEXT NOT NULL,
+            request_digest TEXT NOT NULL,
+            reply_digest TEXT NOT NULL,
+            reply BLOB NOT NULL,
+            at TEXT NOT NULL,
+            PRIMARY KEY (run, step)
+        ) STRICT""",
+        """CREATE TABLE recovered (
+            run TEXT NOT NULL,
+            plan_hash TEXT NOT NULL,
+            step TEXT NOT NULL,
+            dataset TEXT NOT NULL,
+            charge TEXT NOT NULL,
+            reply_digest TEXT NOT NULL,
+            at TEXT NOT NULL,
+            PRIMARY KEY (plan_hash, step, reply_digest)
+        ) STRICT""",
+        *(
+            f"""CREATE TRIGGER {table}_refuse_{action} BEFORE {action} ON {table}
+                BEGIN SELECT RAISE(ABORT, 'what was spent stays as it is'); END"""
+            for table in ("answers", "recovered")
+            for action in ("UPDATE", "DELETE")
+        ),
+        "CREATE TRIGGER requests_refuse_DELETE BEFORE DELETE ON requests "
+        "BEGIN SELECT RAISE(ABORT, 'what was asked stays known'); END",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run that this party was invited to."""
+
+    run: str
+    plan_hash: str
+    dataset: str | None
+    plan: str = field(repr=False)  # JSON
+    schema_text: str = field(repr=False)
+    price: Fraction
+    verdict: str  # of the policy: accept, ask or refuse
+    reasons: tuple[str, ...]
+    state: State
+    outcome: str  # of an ended run: finished, failed, refused, cancelled, timed_out
+    reason: str  # of a decision or an end
+    at: str
+    spent: Fraction
+    reserved: Fraction
+
+
+@dataclass(frozen=True)
+class StoredReply:
+    request_digest: str
+    reply: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the account. `mechanism` is "recovered" where only the receipt is left."""
+
+    dataset: str | None
+    run: str
+    plan_hash: str
+    step: str
+    mechanism: str
+    charge: Fraction
+    request_digest: str
+    reply_digest: str
+    reply_bytes: int
+    at: str
+
+
+_ENTRIES = """
+SELECT dataset, run, plan_hash, step, mechanism, charge, request_digest, reply_digest, length(reply) AS reply_bytes,
+       answers.at AS at
+FROM answers JOIN requests USING (run)
+WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
+UNION ALL
+SELECT dataset, run, plan_hash, step, 'recovered', charge, '', reply_digest, 0, at
+FROM recovered
+WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
+ORDER BY at
+"""
+_KNOWN_ANSWERS = """
+SELECT plan_hash, step, reply_digest, charge FROM answers JOIN requests USING (run)
+UNION ALL
+SELECT plan_hash, step, reply_digest, charge FROM recovered
+"""
+
+
+def find_request(db: Connection, run: str) -> Request | None:
+    row = db.execute("SELECT * FROM requests WHERE run = ?", (run,)).fetchone()
+    return None if row is None else _request(db, row)
+
+
+def known_request(db: Connection, run: str) -> Request:
+    request = find_request(db, run)
+    if request is None:
+        raise LedgerError(f"the ledger knows no run {run!r}: look at the list of requests")
+    return request
+
+
+def requests_in(db: Connection, state: State | None) -> list[Request]:
+    rows = db.execute("SELECT * FROM requests WHERE ?1 IS NULL OR state = ?1 ORDER BY rowid", (state,))
+    return [_request(db, row) for row in rows]
+
+
+def find_reply(db: Connection, run: str, step: str) -> StoredReply | None:
+    row = db.execute("SELECT request_digest, reply FROM answers WHERE run = ? AND step = ?", (run, step)).fetchone()
+    return None if row is None else StoredReply(*row)
+
+
+def find_entries(db: Connection, dataset: str | None, run: str | None) -> list[Entry]:
+    rows = db.execute(_ENTRIES, {"dataset": dataset, "run": run})
+    return [Entry(**{**dict(row), "charge": Fraction(row["charge"])}) for row in rows]
+
+
+def known_answers(db: Connection) -> set[tuple[str, str, str, Fraction]]:
+    """Plan, step, digest and charge of every answer that this ledger has an entry for."""
+    return {(plan, step, reply, Fraction(charge)) for plan, step, reply, charge in db.execute(_KNOWN_ANSWERS)}
+
+
+def is_recovered(db: Connection, plan_hash: str) -> bool:
+    return db.execute("SELECT 1 FROM recovered WHERE plan_hash = ?", (plan_hash,)).fetchone() is not None
+
+
+def spent_on(db: Connection, dataset: str) -> Fraction:
+    answers = db.execute("SELECT charge FROM answers JOIN requests USING (run) WHERE dataset = ?", (dataset,))
+    recovered = db.execute("SELECT charge FROM recovered WHERE dataset = ?", (dataset,))
+    return _total(answers) + _total(recovered)
+
+
+def reserved_on(db: Connection, dataset: str) -> Fraction:
+    rows = db.execute("SELECT * FROM requests WHERE dataset = ? AND state = 'active'", (dataset,)).fetchall()
+    return sum((_request(db, row).reserved for row in rows), Fraction(0))
+
+
+def _total(charges: Iterable[tuple[str]]) -> Fraction:
+    return sum((Fraction(charge) for (charge,) in charges), Fraction(0))
+
+
+def _request(db: Connection, row: Row) -> Request:
+    fields = {name: row[name] for name in row.keys() if name != "kept"}  # noqa: SIM118 - a Row iterates over values
+    spent = _total(db.execute("SELECT charge FROM answers WHERE run = ?", (row["run"],)))
+    price = Fraction(row["price"])
+    fields |= {"price": price, "reasons": tuple(json.loads(row["reasons"])), "spent": spent}
+    return Request(**fields, reserved=price - spent if row["state"] == "active" else Fraction(0))
