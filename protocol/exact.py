@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-_EXACT = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,40}/\d{1,40})", re.ASCII)
+# Ratios may be longer, so that what is worked out from a decimal (budgets, their parts) can be written and read again.
+_EXACT = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,100}/\d{1,100})", re.ASCII)
 _LONGEST_ECHO = 60
 
 

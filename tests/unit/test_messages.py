@@ -2,6 +2,7 @@ import pytest
 
 from protocol.errors import MalformedMessage
 from protocol.messages import MAGIC, Contribution, Invitation, Learn, decode, encode
+from tests.support import plan_of
 from tests.vectors.messages import HASH, MESSAGES, PLAN
 
 
@@ -35,6 +36,14 @@ def test_the_plan_arrives_with_its_hash():
     arrived = decode(encode(MESSAGES["invitation"]), "curator")
     assert isinstance(arrived, Invitation)
     assert arrived.proposal.hash() == PLAN.hash() == arrived.plan
+
+
+def test_a_plan_with_the_longest_epsilon_arrives():
+    longest = "9" * 40 + "." + "7" * 40
+    for preset in ("paper", "recommended"):
+        plan = plan_of(epsilon=longest, preset=preset, rows=(30, 20, 10, 7, 7, 7, 7))
+        invitation = Invitation(plan=plan.hash(), step="joining", proposal=plan, schema_text="{}")
+        assert decode(encode(invitation), "curator").proposal == plan
 
 
 def test_messages_cannot_be_changed():
