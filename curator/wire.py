@@ -23,6 +23,7 @@ RunId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
 StepName = Annotated[str, Field(pattern=r"^[a-z]+(/[0-9]{1,6})?$", examples=["correlations", "update/2"])]
 PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=["5d" * 32])]
 Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", examples=["a7" * 64])]
+_Patience = Annotated[int, Field(ge=1, le=365 * 24 * 3600)]
 SentText = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _ExactText = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
 
@@ -153,10 +154,12 @@ class PlanRequest(Asked):
     degree: Annotated[int, Field(ge=0, le=1000)] | None = None
     rows: Annotated[int, Field(ge=1, le=10**9)] | None = None
     key_bits: Annotated[int, Field(ge=256, le=16384, multiple_of=8)] | None = None
+    join_seconds: _Patience | None = Field(default=None, description="how long the run waits for all to join")
+    step_seconds: _Patience | None = Field(default=None, description="how long it waits for all answers to a step")
 
     def wishes(self) -> dict[str, Any]:
         """What `protocol.presets.make_plan` takes besides epsilon, method and preset."""
-        decided = {"schema_hash", "parties", "epsilon", "method", "preset"}
+        decided = {"schema_hash", "parties", "epsilon", "method", "preset", "join_seconds", "step_seconds"}
         named = {name: getattr(self, name) for name in type(self).model_fields if name not in decided}
         return named | {"split": None if self.split is None else tuple(self.split)}
 
