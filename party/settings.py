@@ -1,0 +1,261 @@
+"""The party's home: its files, and party.toml, in which the data owner rules what may leave.
+
+It does not know runs; whether one is allowed is `policy`'s question.
+"""
+
+import json
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from party.errors import SettingsError
+from party.template import TEMPLATE
+from protocol.coding import Rule
+from protocol.errors import SchemaError
+from protocol.exact import Exact
+from protocol.plan import Method, Name, Noise, Update
+from protocol.schema import Schema
+
+SETTINGS_FILE = "party.toml"
+_LONGEST_ECHO = 80
+_SECRET = ("source", "query")  # may hold passwords
+_FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
+
+Positive = Annotated[Exact, Field(gt=0)]
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a party keeps what."""
+
+    path: Path
+
+    @property
+    def settings(self) -> Path:
+        return self.path / SETTINGS_FILE
+
+    @property
+    def keys(self) -> Path:
+        return self.path / "keys"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / "ledger.db"
+
+    @property
+    def audit(self) -> Path:
+        return self.path / "audit.jsonl"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def rows(self) -> Path:
+        """Coded rows of active runs."""
+        return self.path / "rows"
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class CuratorSettings(_Closed):
+    name: Name  # by which the curator knows this party
+    url: Annotated[str, Field(pattern=r"^https?://\S+$")]
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # with which it signs all that it says
+
+
+class Peer(_Closed):
+    fingerprint: Annotated[str, Field(pattern=_FINGERPRINT)]  # of both its keys: `policy.peer_fingerprint`
+
+
+class Local(_Closed):
+    port: Annotated[int, Field(ge=0, le=65535)] = 8470
+
+
+class Dataset(_Closed):
+    source: str = Field(min_length=1, repr=False)
+    query: str | None = Field(default=None, min_length=1, repr=False)
+    schema_file: Annotated[str, Field(min_length=1, alias="schema")]
+    epsilon_total: Positive
+    person_key: Annotated[str, Field(min_length=1)] | None = None
+    out_of_range: Rule | dict[str, Rule] = "refuse"
+
+    @property
+    def is_database(self) -> bool:
+        return "://" in self.source
+
+    @model_validator(mode="after")
+    def _refuse_contradictions(self) -> "Dataset":
+        if self.is_database and self.query is None:
+            raise ValueError("query: is missing; a database needs the query whose rows are the table")
+        if not self.is_database and self.query is not None:
+            raise ValueError("query: is for databases only; this source is a file")
+        return self
+
+
+def _all_of(*names: str) -> Any:
+    return Field(default=names, min_length=1)
+
+
+class Policy(_Closed):
+    accept: Literal["ask", "auto"] = "ask"
+    epsilon_per_run: Positive
+    methods: tuple[Method, ...] = _all_of("dp-subn", "dp-ccbn", "independent")
+    noise: tuple[Noise, ...] = _all_of("selected", "distributed", "local")
+    updates: tuple[Update, ...] = _all_of("accumulate", "joint")
+    smallest_parties: Annotated[int, Field(ge=2)] = 2
+    smallest_rows: Annotated[int, Field(ge=1)] = 1
+    smallest_insiders: Annotated[int, Field(ge=0)] = 1
+
+
+class Settings(_Closed):
+    datasets: Annotated[dict[str, Dataset], Field(min_length=1)]
+    policy: Policy
+    local: Local = Local()
+    curator: CuratorSettings | None = None
+    peers: dict[str, Peer] = Field(default_factory=dict)
+
+
+def template() -> str:
+    """A commented party.toml to start from."""
+    return TEMPLATE
+
+
+def load(home: Home) -> Settings:
+    """Raises SettingsError: one sentence with the file, the field, what was found and what is expected."""
+    text = _read(home.settings)
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{home.settings}: this is not TOML: {error}; correct that place") from None
+    try:
+        return Settings.model_validate_json(json.dumps(raw, default=str))
+    except ValidationError as error:
+        raise SettingsError(f"{home.settings}: {_sentence(error)}") from None
+
+
+def schema_of(home: Home, name: str, dataset: Dataset) -> Schema:
+    path = home.path / dataset.schema_file
+    try:
+        return Schema.parse(path.read_bytes())
+    except OSError as error:
+        where = f"{home.settings}: datasets.{name}.schema"
+        raise SettingsError(f"{where}: {path} cannot be read ({error.strerror}); expected a schema file") from None
+    except SchemaError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def dataset_for(home: Home, settings: Settings, schema_hash: str) -> str | None:
+    """The data set with this schema: a plan names its table by the schema alone."""
+    found = [name for name, one in settings.datasets.items() if schema_of(home, name, one).hash == schema_hash]
+    if len(found) > 1:
+        raise SettingsError(
+            f"{home.settings}: datasets {found[0]} and {found[1]} have one schema, so that a plan could mean both; "
+            "give their schemas different titles"
+        )
+    return found[0] if found else None
+
+
+def add_curator(home: Home, name: str, url: str, key: str) -> Settings:
+    """Note the curator that this party has enrolled with."""
+    if load(home).curator is not None:
+        raise SettingsError(f"{home.settings}: has a section [curator] already; remove it to change the curator")
+    return _append(home, "[curator]", {"name": name, "url": url, "key": key})
+
+
+def add_peer(home: Home, name: str, fingerprint: str) -> Settings:
+    """Note the fingerprint of a party, once both data owners have compared it."""
+    if name in load(home).peers:
+        raise SettingsError(f"{home.settings}: knows {name!r} already; change its section if its keys have changed")
+    return _append(home, f"[peers.{_toml(name)}]", {"fingerprint": fingerprint})
+
+
+def write_new(path: Path, text: str) -> None:
+    """The file appears whole or not at all, for its owner's eyes only."""
+    draft = path.with_name(path.name + ".draft")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
+
+def _append(home: Home, section: str, values: dict[str, str]) -> Settings:
+    lines = [section, *(f"{key} = {_toml(value)}" for key, value in values.items())]
+    before = _read(home.settings)
+    write_new(home.settings, before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
+    try:
+        return load(home)
+    except SettingsError:
+        write_new(home.settings, before)
+        raise
+
+
+def _toml(text: str) -> str:
+    """A basic string: JSON's escapes are TOML's, but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path}: is not in UTF-8; save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(
+            f"{path}: cannot be read ({error.strerror}); `subn-party init` makes a home with one"
+        ) from None
+
+
+_WHAT = {
+    "missing": "is missing; add it",
+    "extra_forbidden": "is not a setting; remove it or correct its spelling",
+    "string_type": "expected a text in quotes",
+    "int_type": "expected a whole number without quotes",
+    "list_type": "expected a list in brackets",
+    "tuple_type": "expected a list in brackets",
+    "dict_type": "expected a section",
+    "model_type": "expected a section",
+    "model_attributes_type": "expected a section",
+    "too_short": "is empty; expected at least one entry",
+}
+_PATTERNS = {
+    "url": "expected a URL that begins with http:// or https://",
+    "key": "expected 64 hexadecimal digits",
+    "fingerprint": "expected 8 groups of 4 hexadecimal digits",
+}
+
+
+def _sentence(error: ValidationError) -> str:
+    """The weightiest complaint as the field, what was found, and what is expected."""
+    first = min(error.errors(include_url=False), key=_rank)
+    place = [str(part) for part in first["loc"] if not str(part).startswith(("literal[", "dict["))]
+    return f"{'.'.join(place)}: {_found(first, place)}{_expected(first, place)}"
+
+
+def _rank(complaint: ErrorDetails) -> int:
+    """A misspelt name comes before what is missing because of it; of two readings the one that fits the form."""
+    if complaint["type"] == "extra_forbidden":
+        return 0
+    return 2 if complaint["type"] == "literal_error" and isinstance(complaint["input"], dict) else 1
+
+
+def _found(complaint: ErrorDetails, place: list[str]) -> str:
+    says_it_itself = complaint["type"] in ("missing", "extra_forbidden", "too_short", "value_error")
+    if says_it_itself or isinstance(complaint["input"], dict) or place[-1] in _SECRET:
+        return ""
+    return f"found {repr(complaint['input'])[:_LONGEST_ECHO]}, "
+
+
+def _expected(complaint: ErrorDetails, place: list[str]) -> str:
+    if complaint["type"] == "string_pattern_mismatch":
+        return _PATTERNS[place[-1]]
+    text = _WHAT.get(complaint["type"], complaint["msg"])
+    return text.removeprefix("Value error, ").replace("Input should be", "expected")
