@@ -33,9 +33,7 @@ class OwnKeys:
 def make(folder: Path) -> OwnKeys:
     """The first keys of a party. Existing ones are never overwritten."""
     if (folder / CURRENT).exists():
-        raise SettingsError(
-            f"{folder / CURRENT} exists: a party keeps its keys; use `subn-party rotate` to change them"
-        )
+        raise SettingsError(f"{folder / CURRENT} exists: keys stay as they are; `subn-party rotate` changes them")
     keys = OwnKeys(Identity(SigningKey.generate(), ExchangeKey.generate()))
     _write(folder, CURRENT, keys)
     return keys
