@@ -11,6 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from crypto.errors import BrokenSeal, MalformedKey
 
 KEY_BYTES = 32
+_PRIME = 2**255 - 19
+_ORDER_8_HEIGHT = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER_HEIGHTS = frozenset({0, 1, _PRIME - 1, _ORDER_8_HEIGHT, _PRIME - _ORDER_8_HEIGHT})  # of the 8 points
 
 
 class SigningKey:
@@ -51,6 +54,13 @@ def verify(public: bytes, context: bytes, message: bytes, signature: bytes) -> N
         Ed25519PublicKey.from_public_bytes(public).verify(signature, _framed(context, message))
     except InvalidSignature:
         raise BrokenSeal("the signature is not one of this key for this message") from None
+
+
+def check_public(public: bytes) -> None:
+    """Refuse a key of small order: one signature of it would verify for any message."""
+    height = int.from_bytes(public, "little") & ((1 << 255) - 1)
+    if height % _PRIME in _SMALL_ORDER_HEIGHTS:
+        raise MalformedKey("it is one of the few points whose signatures prove nothing")
 
 
 def fingerprint(public: bytes) -> str:

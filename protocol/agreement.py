@@ -9,7 +9,8 @@ from crypto.errors import MalformedKey, NoiseOutOfReach
 from crypto.masking import agree as exchange
 from crypto.noise import laplace_bound
 from crypto.paillier import LARGEST_BITS, SMALLEST_BITS
-from protocol.errors import PlanError, PriceError
+from crypto.signing import check_public
+from protocol.errors import CURATOR, PlanError, PriceError
 from protocol.plan import Plan
 from protocol.privacy import noise_rate, useful_degree
 from protocol.queries import is_sum_pass, parameters_of_model
@@ -59,6 +60,12 @@ def _check_parties(plan: Plan) -> None:
     if len(set(keys)) < len(keys):
         raise PlanError("a key stands twice in the roster: every party needs a signing and an exchange key of its own")
     for member in plan.members:
+        if member.name == CURATOR:
+            raise PlanError(f"a party is called {CURATOR!r}: errors could not tell it from the curator")
+        try:
+            check_public(member.signing_key)
+        except MalformedKey as error:
+            raise PlanError(f"the signing key of {member.name} is improper: {error}") from None
         try:
             exchange(_ANY_SECRET, member.exchange_key)
         except MalformedKey:
@@ -181,5 +188,7 @@ def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
         return min(terms.noise_rates(step, terms.cover.views))
     if step.stage == "models":
         step = parameters_of_model(terms, step)
-    tables = largest_choice(terms.domain, terms.limits) if step.stage == "candidates" else terms.domain.count
-    return noise_rate(step.epsilon / tables)
+    if step.stage == "candidates":
+        # The count is about right; a quarter of the share leaves room for networks with more candidates.
+        return noise_rate(step.epsilon / (4 * largest_choice(terms.domain, terms.limits)))
+    return noise_rate(step.epsilon / terms.domain.count)

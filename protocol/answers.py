@@ -14,13 +14,13 @@ from crypto.masking import mask_words
 from crypto.randomness import Stream
 from protocol.counting import Rows
 from protocol.domain import Variables
-from protocol.errors import FailedCheck
+from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
 from protocol.group import PairKeys, selected_sums
 from protocol.limits import Limits
 from protocol.messages import Contribution, Count, Learned, Place, Placed, TakeBack
 from protocol.network import Family, Network, maximal_families
-from protocol.party_state import CURATOR, PartyState
+from protocol.party_state import PartyState
 from protocol.queries import layout_of, parameters_of_model
 from protocol.requests import families_of
 from protocol.schedule import Step

@@ -15,6 +15,8 @@ SubnError
 It does not know exit codes or HTTP: the shells map the tree, each in one place.
 """
 
+CURATOR = "curator"  # how errors name the curator; no party may be called so
+
 
 class SubnError(Exception):
     """Base of the tree. Its text is one clear sentence: what was found, what was expected, what to do."""

@@ -16,9 +16,9 @@ from crypto.noise import laplace_bound
 from crypto.paillier import PublicKey, ciphertexts_to_bytes
 from crypto.randomness import Stream, derive_key
 from crypto.sealing import info_for, open_sealed, seal
-from protocol.errors import FailedCheck
+from protocol.errors import CURATOR, FailedCheck
 from protocol.messages import Keys
-from protocol.party_state import CURATOR, Identity
+from protocol.party_state import Identity
 from protocol.secure_sum import Layout, Vector, full_noise, packing
 from protocol.terms import Terms
 

@@ -12,10 +12,10 @@ from crypto.randomness import Stream
 from crypto.signing import sign
 from protocol.answers import contribute, deliver, learn, place, take_back
 from protocol.counting import Rows
-from protocol.errors import DataError, OutOfTurn, PlanError
+from protocol.errors import CURATOR, DataError, OutOfTurn, PlanError
 from protocol.group import PairKeys, group_contributions
 from protocol.messages import Acceptance, Count, Invitation, Learn, Place, Reply, TakeBack, Task
-from protocol.party_state import CURATOR, Identity, PartyState
+from protocol.party_state import Identity, PartyState
 from protocol.queries import is_sum_pass
 from protocol.requests import check_count, check_place, check_take_back
 from protocol.run import ACCEPTANCE_CONTEXT

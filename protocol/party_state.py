@@ -13,8 +13,6 @@ from protocol.schedule import Step
 from protocol.secure_sum import PartySums, Vector
 from protocol.terms import Terms
 
-CURATOR = "curator"
-
 
 @dataclass(frozen=True)
 class Identity:

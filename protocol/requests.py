@@ -6,11 +6,11 @@ It does not know rows: a request is judged before anything is read.
 from collections.abc import Sequence
 
 from protocol.domain import Variables
-from protocol.errors import FailedCheck
+from protocol.errors import CURATOR, FailedCheck
 from protocol.messages import Count, Place, TakeBack
 from protocol.network import Family, Network
-from protocol.party_state import CURATOR, PartyState
-from protocol.queries import is_sum_pass
+from protocol.party_state import PartyState
+from protocol.queries import candidate_families, is_sum_pass
 from protocol.schedule import Step
 from protocol.terms import Terms
 
@@ -26,10 +26,13 @@ def _check_tables(terms: Terms, step: Step, tables: Sequence[Variables]) -> None
         if tuple(tables) != terms.cover.views:
             raise FailedCheck(CURATOR, "asks for other views than the plan's in 'correlations'")
         return
+    if step.stage == "candidates":
+        _check_candidates(terms, step, tables)
+        return
     limits = terms.frontier_limits if step.stage == "update" else terms.limits
     if len(set(tables)) != len(tables):
         raise FailedCheck(CURATOR, f"asks for a table twice in {step.name!r}")
-    if step.stage != "candidates" and len(tables) > terms.domain.count:
+    if len(tables) > terms.domain.count:
         raise FailedCheck(
             CURATOR, f"asks for {len(tables)} tables in {step.name!r}, at most {terms.domain.count} expected"
         )
@@ -39,6 +42,15 @@ def _check_tables(terms: Terms, step: Step, tables: Sequence[Variables]) -> None
             raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, which is no set of variables")
         if not limits.admits(terms.domain, table[0], table[1:]):
             raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, larger than the plan allows")
+
+
+def _check_candidates(terms: Terms, step: Step, tables: Sequence[Variables]) -> None:
+    """Which variables are placed shows in what is asked; from them every candidate follows."""
+    unplaced = {table[0] for table in tables if table}
+    placed = [Family(variable) for variable in range(terms.domain.count) if variable not in unplaced]
+    iteration = int(step.name.rpartition("/")[2])
+    if len(placed) != iteration or list(tables) != [f.variables for f in candidate_families(terms, placed)]:
+        raise FailedCheck(CURATOR, f"asks in {step.name!r} for other tables than the candidates of {iteration} placed")
 
 
 def _check_masked(state: PartyState, step: Step, task: Count) -> None:

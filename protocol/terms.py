@@ -17,7 +17,7 @@ from protocol.plan import Plan
 from protocol.privacy import noise_rate, useful_cells, useful_degree
 from protocol.schedule import Step, steps
 from protocol.schema import Schema
-from protocol.workload import affordable
+from protocol.workload import affordable, bearable
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,9 @@ class Terms:
     @cached_property
     def frontier_limits(self) -> Limits:
         """How large a family of the search frontier may be: never smaller than the network's."""
-        wide = self._limits(self.plan.total_rows, self.plan.split[2], self.plan.frontier_theta, None)
+        wide = bearable(
+            self.domain, self._limits(self.plan.total_rows, self.plan.split[2], self.plan.frontier_theta, None)
+        )
         return Limits(_larger(wide.cells, self.limits.cells), _larger(wide.degree, self.limits.degree))
 
     def local_limits(self, party: int) -> Limits:

@@ -34,6 +34,16 @@ def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) 
     return limits
 
 
+def bearable(domain: Domain, limits: Limits) -> Limits:
+    """The given limits of a frontier, lowered until a table of every variable can be sent."""
+    cells = LARGEST_COMPARISON // domain.count
+    degree = cells.bit_length() - 2  # so many parents of two codes each
+    return Limits(
+        None if limits.cells is None else min(limits.cells, cells),
+        None if limits.degree is None else min(limits.degree, degree),
+    )
+
+
 def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
     largest_family = limits.cells or 2 ** (1 + (limits.degree or 0))
     families = -(-LARGEST_CHOICE // largest_family)  # so many are too many: nobody counts on

@@ -246,3 +246,15 @@ def test_totals_of_many_noises_must_fit_64_bits():
     wishes = {"noise": "local", "split": (NOTHING, NOTHING, NOTHING, Fraction(epsilon))}
     assert "more than 64 bits" in refusal(plan_of(rows=(3,) * 12, epsilon=epsilon, **wishes))
     terms_of(rows=(3,) * 7, epsilon=epsilon, **wishes)
+
+
+def test_signing_keys_of_small_order_are_refused():
+    first, second, third = (plan := plan_of()).members
+    improper = (first, second, third.model_copy(update={"signing_key": b"\x01" + bytes(31)}))
+    assert "the signing key of party-3 is improper" in refusal(changed(plan, members=improper))
+
+
+def test_no_party_is_called_curator():
+    first, second, third = (plan := plan_of()).members
+    misleading = (first, second, third.model_copy(update={"name": "curator"}))
+    assert "a party is called 'curator'" in refusal(changed(plan, members=misleading))

@@ -1,7 +1,7 @@
 import pytest
 
 from crypto.errors import BrokenSeal, MalformedKey
-from crypto.signing import SigningKey, fingerprint, sign, verify
+from crypto.signing import SigningKey, check_public, fingerprint, sign, verify
 
 KEY = SigningKey.from_bytes(bytes(range(32)))
 SIGNATURE = sign(KEY, b"plan", b"message")
@@ -74,3 +74,20 @@ def test_a_fingerprint_is_eight_groups_of_four_digits():
     groups = fingerprint(KEY.public).split(" ")
     assert [len(group) for group in groups] == [4] * 8
     assert fingerprint(KEY.public) != fingerprint(SigningKey.generate().public)
+
+
+def test_a_key_of_small_order_is_refused() -> None:
+    """Eight times such a point is the neutral element, so that one signature fits every eighth message or more."""
+    p, order_8 = 2**255 - 19, 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+    heights = [0, 1, p - 1, order_8, p - order_8, p, p + 1]  # the last two spell 0 and 1 in another way
+    for height in heights:
+        for sign_bit in (0, 1 << 255):
+            with pytest.raises(MalformedKey, match="prove nothing"):
+                check_public((height | sign_bit).to_bytes(32, "little"))
+    check_public(SigningKey.generate().public)
+
+
+def test_what_a_key_of_small_order_would_accept() -> None:
+    neutral = (1).to_bytes(32, "little")
+    forged = neutral + bytes(32)  # R is the neutral element, S is 0
+    verify(neutral, b"any context", b"any message", forged)

@@ -79,3 +79,10 @@ def test_what_is_too_much_even_without_parents_is_refused():
     with pytest.raises(PlanError, match="even without parents"):
         affordable(domain, Limits(degree=0), "R", comparing_all=True)
     assert affordable(domain, Limits(cells=8), "R", comparing_all=False) == Limits(cells=8)
+
+
+def test_a_frontier_stays_small_enough_to_send():
+    assert bearable(Domain.of_sizes([2] * 64), Limits(degree=30)) == Limits(degree=15)
+    assert LARGEST_COMPARISON >= 64 * 2 ** (15 + 1)
+    assert bearable(Domain.of_sizes([9] * 4), Limits(cells=1 << 40)) == Limits(cells=1 << 20)
+    assert bearable(Domain.of_sizes([2] * 5), Limits(cells=100, degree=2)) == Limits(cells=100, degree=2)
