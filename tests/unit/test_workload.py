@@ -4,7 +4,7 @@ from protocol.domain import Domain
 from protocol.errors import PlanError
 from protocol.limits import Limits
 from protocol.selection import candidates
-from protocol.workload import LARGEST_CHOICE, LARGEST_COMPARISON, affordable, compared_cells, largest_choice
+from protocol.workload import LARGEST_CHOICE, LARGEST_COMPARISON, affordable, bearable, compared_cells, largest_choice
 
 
 def test_bearable_limits_stay():
