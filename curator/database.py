@@ -1,0 +1,169 @@
+"""The curator's tables, and engines for SQLite and PostgreSQL that lose nothing they have confirmed.
+
+It does not know what the rows mean, or how older databases become this one (`migrations`).
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    event,
+)
+from sqlalchemy.engine import make_url
+
+BUSY_SECONDS = 30
+WRITING = "subn_writing"  # execution option of connections that will write
+
+metadata = MetaData()
+
+
+def _needed(name: str, kind: Any) -> Column[Any]:
+    return Column(name, kind, nullable=False)
+
+
+meta = Table("meta", metadata, Column("name", Text, primary_key=True), _needed("value", Text))
+
+operator_keys = Table(
+    "operator_keys",
+    metadata,
+    Column("hash", Text, primary_key=True),  # SHA-256 of the key: the key itself is not kept
+    _needed("label", Text),
+    _needed("created", BigInteger),
+)
+
+codes = Table(
+    "codes",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    _needed("name", Text),
+    _needed("expires", BigInteger),
+    Column("used", BigInteger),
+)
+
+parties = Table(
+    "parties",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _needed("signing_key", LargeBinary),
+    _needed("exchange_key", LargeBinary),
+    _needed("enrolled", BigInteger),
+    Column("revoked", BigInteger),
+    Column("last_seen", BigInteger),
+)
+
+schemas = Table(
+    "schemas",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    _needed("title", Text),
+    _needed("text", Text),
+    _needed("created", BigInteger),
+)
+
+offers = Table(
+    "offers",
+    metadata,
+    Column("party", ForeignKey("parties.name"), primary_key=True),
+    Column("dataset", Text, primary_key=True),
+    Column("schema_hash", ForeignKey("schemas.hash"), nullable=False),
+    _needed("rows", BigInteger),
+    _needed("at", BigInteger),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),  # begins with the time of creation, so that runs sort by age
+    _needed("plan", Text),
+    _needed("plan_hash", Text),
+    Column("schema_hash", ForeignKey("schemas.hash"), nullable=False),
+    Column("idempotency_key", Text, unique=True),
+    _needed("request_digest", Text),
+    _needed("state", Text),
+    _needed("step", Text),  # the step that waits for answers; empty when the parties have answered all
+    Column("culprit", Text),
+    Column("reason", Text),
+    _needed("created", BigInteger),
+    _needed("updated", BigInteger),
+    _needed("step_started", BigInteger),
+    Column("deadline", BigInteger),
+    _needed("step_seconds", BigInteger),
+    # Recovery: with these and the stored answers, a run is worked out again exactly as it was.
+    _needed("first_variable", BigInteger),
+    _needed("synthesis_seed", LargeBinary),
+    Column("public_key", LargeBinary),
+    Column("indicator", LargeBinary),
+    Column("secret", LargeBinary),  # sealed under the master key; NULL when the run is over
+    Column("outputs", Text),  # SHA-256 of every published file, when the run has finished
+    Index("runs_by_state", "state"),
+)
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("run", ForeignKey("runs.id"), primary_key=True),
+    Column("step", Text, primary_key=True),
+    Column("party", Text, primary_key=True),
+    _needed("number", BigInteger),  # in the order of arrival
+    _needed("digest", Text),
+    _needed("size", BigInteger),
+    Column("body", LargeBinary),  # NULL when the run is over
+    _needed("charge", Text),
+    _needed("receipt", LargeBinary),
+    _needed("at", BigInteger),
+    Index("replies_by_party", "party", "at"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("run", ForeignKey("runs.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    _needed("at", BigInteger),
+    _needed("kind", Text),
+    _needed("data", Text),
+)
+
+nonces = Table(
+    "nonces",
+    metadata,
+    Column("sender", Text, primary_key=True),
+    Column("nonce", Text, primary_key=True),
+    _needed("at", BigInteger),
+    Index("nonces_by_age", "at"),
+)
+
+
+def make_engine(url: str) -> Engine:
+    """An engine for `sqlite:///path` or `postgresql://...`."""
+    parsed = make_url(url)
+    if parsed.drivername == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() != "sqlite":
+        return create_engine(parsed, pool_pre_ping=True, hide_parameters=True)
+    engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says, not where the driver guesses
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that will write takes the lock at once: one that began by reading could not wait for it later.
+    writing = connection.get_execution_options().get(WRITING)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

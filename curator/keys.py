@@ -1,0 +1,91 @@
+"""The curator's own keys: its signature, and the master key under which the secrets of runs are sealed at rest.
+
+It does not know runs; a secret is sealed for the name it is given.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from crypto.errors import MalformedKey
+from crypto.randomness import KEY_BYTES, Stream, derive_key
+from crypto.signing import SigningKey
+from curator.errors import SettingsError
+
+SIGNING_FILE, MASTER_FILE = "signing.key", "master.key"
+_NONCE_BYTES = 12
+
+
+@dataclass(frozen=True)
+class CuratorKeys:
+    signing: SigningKey = field(repr=False)
+    master: bytes = field(repr=False)
+
+    @classmethod
+    def create(cls, home: Path, stream: Stream) -> "CuratorKeys":
+        """New keys in files that only their owner reads; keys that are there already are kept."""
+        directory = home / "keys"
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, secret in ((SIGNING_FILE, SigningKey.generate().to_bytes()), (MASTER_FILE, stream.take(KEY_BYTES))):
+            if not (directory / name).exists():
+                _write_secret(directory / name, secret)
+        return cls.load(home)
+
+    @classmethod
+    def load(cls, home: Path, master_key: str = "") -> "CuratorKeys":
+        """`master_key`, in hexadecimal digits, takes the place of the file's."""
+        directory = home / "keys"
+        try:
+            signing = SigningKey.from_bytes(_read_secret(directory / SIGNING_FILE))
+        except MalformedKey as error:
+            raise SettingsError(f"{directory / SIGNING_FILE}: {error}") from None
+        master = bytes.fromhex(master_key) if master_key else _read_secret(directory / MASTER_FILE)
+        if len(master) != KEY_BYTES:
+            raise SettingsError(f"the master key has {KEY_BYTES} bytes, this one has {len(master)}")
+        return cls(signing, master)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells master keys apart without telling them."""
+        return derive_key(self.master, b"master key fingerprint").hex()
+
+    def seal(self, secret: bytes, name: str, stream: Stream) -> bytes:
+        nonce = stream.take(_NONCE_BYTES)
+        return nonce + self._cipher().encrypt(nonce, secret, name.encode())
+
+    def open(self, sealed: bytes, name: str) -> bytes:
+        try:
+            return self._cipher().decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], name.encode())
+        except InvalidTag:
+            raise SettingsError(
+                f"the secret of {name} does not open: the store was changed, or the master key is another one"
+            ) from None
+
+    def _cipher(self) -> AESGCM:
+        return AESGCM(derive_key(self.master, b"secrets of runs"))
+
+
+def _write_secret(path: Path, secret: bytes) -> None:
+    """Whole or not at all, and never readable for others, not even for a moment."""
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secret.hex().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def _read_secret(path: Path) -> bytes:
+    try:
+        mode = path.stat().st_mode & 0o777
+        if mode & 0o077:
+            raise SettingsError(f"{path} is open to others (mode {mode:o}): chmod 600 {path}")
+        return bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except FileNotFoundError:
+        raise SettingsError(f"{path} is missing: run `subn-curator init` first") from None
+    except ValueError:
+        raise SettingsError(f"{path} does not hold a key in hexadecimal digits") from None

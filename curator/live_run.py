@@ -1,0 +1,154 @@
+"""A run in memory: where it stands and what is needed to take the next answer, rebuilt from the store at will.
+
+It does not know the store; whoever holds `lock` may move it on, everybody may read it.
+"""
+
+import logging
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, cast
+
+from crypto.randomness import Stream
+from curator.errors import NotAsked
+from protocol.errors import CURATOR, OutOfTurn, PeerError
+from protocol.messages import Count, Refusal, Reply, decode, encode
+from protocol.queries import is_sum_pass, layout_of
+from protocol.run import RunState, receive, tasks
+from protocol.schedule import Step
+from protocol.secure_sum import CuratorSums, ciphertexts
+
+_log = logging.getLogger("curator.run")
+_REFERENCE_BYTES = 6
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ends, whose doing it is and why."""
+
+    state: str
+    culprit: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands, and the bytes that each party of the step is asked."""
+
+    state: RunState
+    questions: Mapping[int, bytes] = field(repr=False)
+
+    @classmethod
+    def of(cls, state: RunState) -> "Standing":
+        return cls(state, {party: encode(task) for party, task in tasks(state).items()})
+
+    @property
+    def amounts(self) -> dict[str, Any]:
+        """What the current step asks for, in public numbers."""
+        step, terms = self.state.step, self.state.terms
+        if step is None:
+            return {"step": "", "stage": "finished"}
+        cells = counted = 0
+        for task in tasks(self.state).values():
+            if isinstance(task, Count):
+                layout = layout_of(terms, step, task.tables, terms.plan.total_rows)
+                cells += layout.size
+                counted += ciphertexts(terms.plan, layout) if is_sum_pass(terms, step) else 0
+        asked = sum(map(len, self.questions.values()))
+        return {"step": step.name, "stage": step.stage, "cells": cells, "ciphertexts": counted, "bytes": asked}
+
+
+@dataclass
+class Pause:
+    """The store or a disk is away: since when, why, and whether that could be written down."""
+
+    since: int
+    reason: str
+    noted: bool = False
+
+
+@dataclass
+class LiveRun:
+    run: str
+    at: Standing
+    opening: CuratorSums = field(repr=False)
+    since: int  # when its step began
+    deadline: int | None
+    step_ms: int
+    ended: bool = False
+    pause: Pause | None = None
+    lock: Lock = field(repr=False, default_factory=Lock)
+
+    @property
+    def step(self) -> Step | None:
+        return self.at.state.step
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(member.name for member in self.at.state.terms.plan.members)
+
+    @property
+    def missing(self) -> list[str]:
+        """Who has not answered yet."""
+        return [self.names[party] for party in self.at.state.waiting_for]
+
+    def question_for(self, party: str) -> bytes | None:
+        """What this party is asked and has not answered."""
+        at = self.at
+        if self.ended or party not in self.names:
+            return None
+        number = self.names.index(party)
+        return at.questions[number] if number in at.state.waiting_for else None
+
+    def expect(self, party: str, step: str) -> tuple[int, Step]:
+        """The party's number and the step, if the run waits for its answer to it."""
+        due, number = self.step, self.names.index(party)
+        if due is None or due.name != step or number not in self.at.state.waiting_for:
+            waits = "for nobody" if due is None else f"for {due.name!r} of {', '.join(self.missing)}"
+            raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
+        return number, due
+
+    def move_to(self, following: Standing, now: int) -> None:
+        if following.state.position != self.at.state.position:
+            self.since = now
+            self.deadline = None if following.state.step is None else now + self.step_ms
+        self.at = following
+
+
+def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], opening: CuratorSums) -> Standing:
+    """Where the run stands after these answers.
+
+    Recovery: `receive` draws no randomness, so that it stands where it stood, and asks the same bytes.
+    """
+    for party, body in answers:
+        reply = cast(Reply, decode(body, state.terms.plan.members[party].name))
+        state = receive(state, party, reply, opening)
+    return Standing.of(state)
+
+
+def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
+    """What an answer makes of the run. Raises OutOfTurn where it is an answer to something else."""
+    name, at = live.names[party], live.at
+    try:
+        reply = cast(Reply, decode(body, name))
+        if reply.plan != at.state.terms.plan_hash or reply.step != step.name:
+            raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
+        if isinstance(reply, Refusal):
+            return Ending("refused" if step.stage == "joining" else "failed", name, reply.reason)
+        following = receive(at.state, party, reply, live.opening)
+        return Standing.of(following) if following.position != at.state.position else Standing(following, at.questions)
+    except OutOfTurn:
+        raise
+    except PeerError as error:
+        return Ending("failed", error.culprit, str(error))
+    except Exception as error:
+        return internal(error, live.run, stream)
+
+
+def internal(error: Exception, run: str, stream: Stream) -> Ending:
+    """The curator's own failure. Privacy: neither the log nor the reason repeats the error's text or any value."""
+    reference = stream.take(_REFERENCE_BYTES).hex()
+    places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+    _log.error("run %s, reference %s: %s at %s", run, reference, type(error).__name__, " < ".join(reversed(places)))
+    return Ending("failed", CURATOR, f"an internal error; the curator's log says where, under reference {reference}")

@@ -1,0 +1,56 @@
+"""The curator's settings: from environment variables SUBN_CURATOR_*, each with a default that works.
+
+It does not know what they do.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import time
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from curator.errors import SettingsError
+
+PREFIX = "SUBN_CURATOR_"
+LONGEST_WAIT = 365 * 24 * 3600  # seconds
+
+Clock = Callable[[], int]  # milliseconds since 1970, UTC
+Seconds = Annotated[int, Field(ge=1, le=LONGEST_WAIT)]
+
+
+def system_clock() -> int:
+    return int(time() * 1000)
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    home: Path = Path("curator-home")
+    database_url: str = ""  # default: a SQLite file in the home directory
+    master_key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$", repr=False)] = ""  # default: a file in the home
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8460
+    join_seconds: Seconds = 7 * 24 * 3600  # for all parties to join, unless the run says otherwise
+    step_seconds: Seconds = 24 * 3600  # for all answers to one step, unless the run says otherwise
+    largest_body: Annotated[int, Field(ge=1 << 16, le=1 << 34)] = 256 << 20  # bytes of one answer
+    tick_seconds: Annotated[float, Field(gt=0, le=60)] = 1.0  # between two looks at deadlines
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] = os.environ, **overriding: object) -> "Settings":
+        """What the environment says; `overriding` comes from the command line, None where it says nothing."""
+        found: dict[str, object] = {
+            name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)
+        }
+        found |= {name: value for name, value in overriding.items() if value is not None}
+        try:
+            return cls.model_validate(found)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            name = PREFIX + ".".join(map(str, first["loc"])).upper()
+            raise SettingsError(f"{name}: {first['msg']}; correct the setting or remove it") from None
+
+    @property
+    def store_url(self) -> str:
+        return self.database_url or f"sqlite:///{self.home.absolute() / 'curator.db'}"

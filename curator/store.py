@@ -1,0 +1,71 @@
+"""The store: every read and every change of what the curator keeps happens in a transaction of it.
+
+It does not know what is stored (`run_records`, `directory`).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from curator.database import WRITING, make_engine
+from curator.errors import SettingsError, StoreUnavailable
+from curator.migrations import migrate
+
+
+class Store:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, url: str) -> "Store":
+        """The database at `url`, brought to this version's tables."""
+        try:
+            store = cls(make_engine(url))
+        except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+            raise SettingsError(
+                f"the database URL names no SQLite or PostgreSQL database: {type(error).__name__}"
+            ) from None
+        with _translated():
+            migrate(store._engine)
+        return store
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with _translated(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """All that is written inside is stored at the end, or nothing of it."""
+        with (
+            _translated(),
+            self._engine.connect().execution_options(**{WRITING: True}) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def check(self) -> None:
+        """Raises `StoreUnavailable` unless the store answers."""
+        with self.reading() as db:
+            db.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """A contradiction with what is stored is the caller's to understand; all else says that the store is away."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except (DBAPIError, PoolTimeout) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise StoreUnavailable(
+            f"the curator's database does not answer or takes nothing more ({type(cause).__name__}: {cause}); "
+            "nothing is lost: see to its disk and connection, then try again"
+        ) from error
