@@ -24,6 +24,7 @@ from party.ledger_tables import (
     State,
     StoredReply,
     find_entries,
+    find_plan,
     find_reply,
     find_request,
     is_recovered,
@@ -34,9 +35,10 @@ from party.ledger_tables import (
     spent_on,
 )
 from party.receipts import Receipt
-from protocol.errors import OutOfTurn
+from protocol.errors import CURATOR, OutOfTurn
 from protocol.exact import canonical_json, digest
-from protocol.party_state import CURATOR
+
+__all__ = ["REFUSAL", "Entry", "Ledger", "Request", "State", "StoredReply", "utc_now"]
 
 REFUSAL = "refusal"  # the mechanism of an answer that says no
 _RESTORED = "the ledger was restored from a time before this run's last answer"
@@ -74,9 +76,9 @@ class Ledger:
     ) -> Request:
         """Note an invitation and what the policy says to it. Asked again, the first verdict stands."""
         with self._database.transaction() as db:
-            known = find_request(db, run)
-            if known is not None and known.plan_hash != plan_hash:
-                raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, with another plan: the run has one plan")
+            known = find_request(db, run) or find_plan(db, plan_hash)
+            if known is not None and (known.run, known.plan_hash) != (run, plan_hash):
+                raise AnsweredOtherwise(CURATOR, f"invites to {known.run!r} again, as {run!r} or with another plan")
             if known is None:
                 if is_recovered(db, plan_hash):
                     # Privacy: its steps were answered once, with bytes that are lost; fresh noise must not join them.

@@ -14,12 +14,14 @@ from party.errors import LedgerError
 
 State = Literal["asked", "accepted", "refused", "active", "ended"]
 
+RECOVERED = "recovered"  # the mechanism of an answer of which only the receipt is left
+
 APPLICATION = 0x5355424E  # "SUBN"
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE requests (
             run TEXT PRIMARY KEY,
-            plan_hash TEXT NOT NULL,
+            plan_hash TEXT NOT NULL UNIQUE,  -- a plan is joined once, ever
             dataset TEXT,  -- NULL: none of this party's
             plan TEXT NOT NULL,
             schema_text TEXT NOT NULL,
@@ -93,7 +95,7 @@ class StoredReply:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the account. `mechanism` is "recovered" where only the receipt is left."""
+    """One line of the account."""
 
     dataset: str | None
     run: str
@@ -113,7 +115,7 @@ SELECT dataset, run, plan_hash, step, mechanism, charge, request_digest, reply_d
 FROM answers JOIN requests USING (run)
 WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
 UNION ALL
-SELECT dataset, run, plan_hash, step, 'recovered', charge, '', reply_digest, 0, at
+SELECT dataset, run, plan_hash, step, 'recovered' AS mechanism, charge, '', reply_digest, 0, at
 FROM recovered
 WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
 ORDER BY at
@@ -127,6 +129,11 @@ SELECT plan_hash, step, reply_digest, charge FROM recovered
 
 def find_request(db: Connection, run: str) -> Request | None:
     row = db.execute("SELECT * FROM requests WHERE run = ?", (run,)).fetchone()
+    return None if row is None else _request(db, row)
+
+
+def find_plan(db: Connection, plan_hash: str) -> Request | None:
+    row = db.execute("SELECT * FROM requests WHERE plan_hash = ?", (plan_hash,)).fetchone()
     return None if row is None else _request(db, row)
 
 

@@ -258,4 +258,7 @@ def _expected(complaint: ErrorDetails, place: list[str]) -> str:
     if complaint["type"] == "string_pattern_mismatch":
         return _PATTERNS[place[-1]]
     text = _WHAT.get(complaint["type"], complaint["msg"])
-    return text.removeprefix("Value error, ").replace("Input should be", "expected")
+    text = text.removeprefix("Value error, ").replace("Input should be", "expected")
+    return text.replace("expected greater", "expected a number greater").replace(
+        "expected less", "expected a number less"
+    )

@@ -1,0 +1,223 @@
+"""Where a party's rows come from: CSV (also gzipped), Parquet, or a database; they become columns of codes in batches.
+
+It does not know runs or the ledger.
+
+Privacy: what is said about a row names its number, the column and the class of the value, and stays with the data
+owner. Messages of drivers and parsers may quote values, so that only their class is repeated.
+"""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import NullPool, create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from party.settings import Dataset
+from protocol.attributes import quoted
+from protocol.coding import BATCH, Coder, Problem, gather
+from protocol.errors import DataError
+from protocol.schema import Schema
+
+Codes = NDArray[Any]  # uint8 or uint16
+Row = Sequence[str]
+Rows = Generator[Row, None, None]  # the header comes first
+
+TWICE = "a person who has a row already"
+UNNAMED = "a row without its person's key"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What `subn-party check` shows to the data owner, and to nobody else."""
+
+    rows: int
+    problems: tuple[Problem, ...]
+
+
+def load(folder: Path, dataset: Dataset, schema: Schema) -> list[Codes]:
+    """One column of codes per attribute; DataError for the first value that the schema or the settings do not cover."""
+    coder = Coder(schema, dataset.out_of_range, _called(folder, dataset))
+    with _opened(folder, dataset, schema) as (header, rows):
+        coder.columns(header)
+        keys = _Keys(header, dataset, _called(folder, dataset))
+        codes = gather(schema, coder.batches(keys.noting(rows)))
+    if (row := keys.first_bad()) is not None:
+        number, what = row
+        raise DataError(f"{_called(folder, dataset)}, row {number}, column {quoted(keys.column)}: {what}; correct it")
+    if not len(codes[0]):
+        raise DataError(f"{_called(folder, dataset)}: it has no rows; a party needs at least one")
+    return codes
+
+
+def check(folder: Path, dataset: Dataset, schema: Schema) -> Findings:
+    """Everything that the schema does not cover, by column and class, before any rule of the settings is applied."""
+    coder = Coder(schema, dataset.out_of_range, _called(folder, dataset))
+    with _opened(folder, dataset, schema) as (header, rows):
+        coder.columns(header)
+        keys = _Keys(header, dataset, _called(folder, dataset))
+        counted = _Counted(keys.noting(rows))
+        problems = coder.problems(counted)
+    return Findings(counted.count, (*keys.problems(), *problems))
+
+
+class _Counted:
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows, self.count = rows, 0
+
+    def __iter__(self) -> Iterator[Row]:
+        for self.count, row in enumerate(self._rows, start=1):  # noqa: B020
+            yield row
+
+
+class _Keys:
+    """The person keys of all rows, as 128-bit hashes: what must be unique need not be remembered."""
+
+    def __init__(self, header: Row, dataset: Dataset, source: str) -> None:
+        self.column = dataset.person_key or ""
+        if dataset.person_key is not None and list(header).count(self.column) != 1:
+            raise DataError(f"{source}: the person key {quoted(self.column)} is no single column; correct its name")
+        self._place = None if dataset.person_key is None else list(header).index(self.column)
+        self._hashes = bytearray()
+        self._empty: list[int] = []
+
+    def noting(self, rows: Iterable[Row]) -> Iterable[Row]:
+        return rows if self._place is None else self._noted(rows, self._place)
+
+    def _noted(self, rows: Iterable[Row], place: int) -> Iterator[Row]:
+        for number, row in enumerate(rows, start=1):
+            key = row[place] if place < len(row) else ""
+            if not key:
+                self._empty.append(number)
+            # A row without a key is its own number's: missing once, it is not a person twice.
+            self._hashes += blake2b((key or f"\0{number}").encode(), digest_size=16).digest()
+            yield row
+
+    def first_bad(self) -> tuple[int, str] | None:
+        found = [(int(row) + 1, TWICE) for row in self._repeated()] + [(row, UNNAMED) for row in self._empty]
+        return min(found, default=None)
+
+    def problems(self) -> list[Problem]:
+        found = [Problem(self.column, TWICE, len(self._repeated())), Problem(self.column, UNNAMED, len(self._empty))]
+        return [problem for problem in found if problem.count]
+
+    def _repeated(self) -> NDArray[np.intp]:
+        """The rows whose key was met before."""
+        hashes = np.frombuffer(bytes(self._hashes), dtype="V16")
+        _, first = np.unique(hashes, return_index=True)
+        again = np.ones(hashes.size, dtype=np.bool_)
+        again[first] = False
+        return np.flatnonzero(again)
+
+
+@contextmanager
+def _opened(folder: Path, dataset: Dataset, schema: Schema) -> Iterator[tuple[Row, Rows]]:
+    """The header and the rows, as text."""
+    wanted = {*schema.names, *([dataset.person_key] if dataset.person_key else [])}
+    if dataset.is_database:
+        reader = _database_rows(dataset)
+    elif dataset.source.endswith(".parquet"):
+        reader = _parquet_rows(folder / dataset.source, wanted)
+    else:
+        reader = _csv_rows(folder / dataset.source)
+    with closing(reader) as rows:
+        yield next(rows), rows
+
+
+def _called(folder: Path, dataset: Dataset) -> str:
+    """The source as messages name it, without a password."""
+    return _url(dataset).render_as_string(hide_password=True) if dataset.is_database else str(folder / dataset.source)
+
+
+# CSV
+
+
+def _csv_rows(path: Path) -> Rows:
+    reader = None
+    try:
+        opening = gzip.open if path.suffix == ".gz" else open
+        with opening(path, "rt", encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, None)
+            if not header:
+                raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
+            yield header
+            yield from reader
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        where = f"near line {reader.line_num}" if reader else "at its beginning"
+        raise DataError(f"{path}: not a readable CSV file in UTF-8 ({type(error).__name__} {where})") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+# Parquet
+
+
+def _parquet_rows(path: Path, wanted: set[str]) -> Rows:
+    if any(character in str(path) for character in "*?["):
+        raise DataError(f"{path}: a Parquet file's path must not contain *, ? or [; rename it")
+    if not path.is_file():
+        raise DataError(f"{path}: cannot be read: there is no such file")
+    try:
+        with duckdb.connect() as connection:
+            connection.execute("SET autoinstall_known_extensions = false")  # nothing is ever downloaded
+            described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
+            named = [name for name, *_ in described if name in wanted]  # all else stays in the file
+            yield named
+            texts = ", ".join(f"coalesce(CAST({_identifier(name)} AS VARCHAR), '')" for name in named)
+            connection.execute(f"SELECT {texts} FROM read_parquet(?)", [str(path)])  # noqa: S608 - quoted identifiers
+            while batch := connection.fetchmany(BATCH):
+                yield from batch
+    except duckdb.Error as error:
+        raise DataError(f"{path}: not a readable Parquet file ({type(error).__name__})") from None
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# Databases
+
+
+def _url(dataset: Dataset) -> URL:
+    try:
+        return make_url(dataset.source)
+    except ArgumentError:
+        raise DataError("the source is not a database URL; expected dialect://user:password@host/database") from None
+
+
+def _database_rows(dataset: Dataset) -> Rows:
+    url = _url(dataset)
+    try:
+        engine = create_engine(url, poolclass=NullPool)
+        with engine.connect() as connection:
+            # The driver gets the query as it stands: a % or : in it is not a parameter.
+            streaming = connection.execution_options(stream_results=True, max_row_buffer=BATCH, no_parameters=True)
+            result = streaming.exec_driver_sql(str(dataset.query))
+            yield list(result.keys())
+            for batch in result.partitions(BATCH):
+                for row in batch:
+                    yield [_text(value) for value in row]
+    except (SQLAlchemyError, ImportError) as error:
+        code = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+        what = " ".join(filter(None, (type(error).__name__, code)))
+        shown = url.render_as_string(hide_password=True)
+        raise DataError(f"{shown}: the query gives no rows ({what}); try it with the database's own tool") from None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
