@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from crypto.randomness import Stream
 from curator.database import codes, offers, operator_keys, parties, schemas
@@ -23,6 +23,13 @@ CODE_LIFE_MS = 24 * 3600 * 1000
 RESERVED_NAMES = ("curator", "operator", "the parties")  # culprits that are no party
 _SECRET_BYTES = 32
 _CODE_BYTES = 15
+
+
+@dataclass(frozen=True)
+class OperatorKey:
+    hash: str
+    label: str
+    created: int
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,17 @@ class Directory:
         with self.store.writing() as db:
             db.execute(insert(operator_keys).values(hash=hashed(key), label=label, created=self.clock()))
         return key
+
+    def operator_keys(self) -> list[OperatorKey]:
+        with self.store.reading() as db:
+            rows = db.execute(select(operator_keys).order_by(operator_keys.c.created, operator_keys.c.hash)).mappings()
+            return [OperatorKey(**row) for row in rows]
+
+    def revoke_operator_key(self, label: str) -> None:
+        """All keys of this label."""
+        with self.store.writing() as db:
+            if not db.execute(delete(operator_keys).where(operator_keys.c.label == label)).rowcount:
+                raise NotFound(f"there is no operator's key called {label!r}")
 
     def new_code(self, name: str, stream: Stream) -> tuple[str, int]:
         """A code with which a party of this name may enrol once, and when it expires."""
