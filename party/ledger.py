@@ -201,7 +201,7 @@ class Ledger:
             return reserved_on(db, dataset)
 
     def entries(self, dataset: str | None = None, run: str | None = None) -> list[Entry]:
-        """Every answer and every recovered receipt, in the order of time."""
+        """Every answer in the order in which they were given, then what was recovered from receipts."""
         with self._database.reading() as db:
             return find_entries(db, dataset, run)
 

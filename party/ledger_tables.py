@@ -5,7 +5,7 @@ It does not know which changes are allowed (`ledger`).
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from sqlite3 import Connection, Row
 from typing import Literal
@@ -109,22 +109,25 @@ class Entry:
     at: str
 
 
-_ENTRIES = """
-SELECT dataset, run, plan_hash, step, mechanism, charge, request_digest, reply_digest, length(reply) AS reply_bytes,
-       answers.at AS at
-FROM answers JOIN requests USING (run)
+_ENTRIES = f"""
+SELECT * FROM (
+    SELECT 1 AS part, answers.rowid AS number, dataset, run, plan_hash, step, mechanism, charge, request_digest,
+           reply_digest, length(reply) AS reply_bytes, answers.at AS at
+    FROM answers JOIN requests USING (run)
+    UNION ALL
+    SELECT 2, rowid, dataset, run, plan_hash, step, '{RECOVERED}', charge, '', reply_digest, 0, at FROM recovered
+)
 WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
-UNION ALL
-SELECT dataset, run, plan_hash, step, 'recovered' AS mechanism, charge, '', reply_digest, 0, at
-FROM recovered
-WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
-ORDER BY at
+ORDER BY part, number
 """
 _KNOWN_ANSWERS = """
 SELECT plan_hash, step, reply_digest, charge FROM answers JOIN requests USING (run)
 UNION ALL
 SELECT plan_hash, step, reply_digest, charge FROM recovered
 """
+
+
+_ENTRY_FIELDS = [entry.name for entry in fields(Entry)]
 
 
 def find_request(db: Connection, run: str) -> Request | None:
@@ -156,7 +159,7 @@ def find_reply(db: Connection, run: str, step: str) -> StoredReply | None:
 
 def find_entries(db: Connection, dataset: str | None, run: str | None) -> list[Entry]:
     rows = db.execute(_ENTRIES, {"dataset": dataset, "run": run})
-    return [Entry(**{**dict(row), "charge": Fraction(row["charge"])}) for row in rows]
+    return [Entry(**{name: row[name] for name in _ENTRY_FIELDS} | {"charge": Fraction(row["charge"])}) for row in rows]
 
 
 def known_answers(db: Connection) -> set[tuple[str, str, str, Fraction]]:
@@ -184,8 +187,8 @@ def _total(charges: Iterable[tuple[str]]) -> Fraction:
 
 
 def _request(db: Connection, row: Row) -> Request:
-    fields = {name: row[name] for name in row.keys() if name != "kept"}  # noqa: SIM118 - a Row iterates over values
+    columns = {name: row[name] for name in row.keys() if name != "kept"}  # noqa: SIM118 - a Row iterates over values
     spent = _total(db.execute("SELECT charge FROM answers WHERE run = ?", (row["run"],)))
     price = Fraction(row["price"])
-    fields |= {"price": price, "reasons": tuple(json.loads(row["reasons"])), "spent": spent}
-    return Request(**fields, reserved=price - spent if row["state"] == "active" else Fraction(0))
+    columns |= {"price": price, "reasons": tuple(json.loads(row["reasons"])), "spent": spent}
+    return Request(**columns, reserved=price - spent if row["state"] == "active" else Fraction(0))
