@@ -50,17 +50,20 @@ class Authentication:
             raise NotAuthenticated(f"no party {request.sender!r} is enrolled here: enrol with a code of the operator")
         self._check(request, row.signing_key)
         if row.revoked is not None:
-            raise Forbidden(f"{request.sender}'s enrolment was revoked by the operator: ask for a new one")
+            raise Forbidden(
+                f"{request.sender}'s enrolment was revoked by the operator: it can only enrol under another name"
+            )
         with self.store.writing() as db:
             self._use_nonce(db, request)
             db.execute(update(parties).where(parties.c.name == request.sender).values(last_seen=self.clock()))
         return request.sender
 
     def newcomer(self, request: SignedRequest, signing_key: bytes) -> None:
-        """Whoever enrols holds the key that it brings; `signing_key` is the one in the request."""
+        """Whoever enrols holds the key that it brings; `signing_key` is the one in the request.
+
+        Retry safety: the code serves once, so that no nonce need be kept, which anybody could have kept without end.
+        """
         self._check(request, signing_key)
-        with self.store.writing() as db:
-            self._use_nonce(db, request)
 
     def operator(self, key: str) -> str:
         """The label of an operator's key."""

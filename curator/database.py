@@ -108,6 +108,14 @@ runs = Table(
     Index("runs_by_state", "state"),
 )
 
+members = Table(
+    "members",
+    metadata,
+    Column("party", ForeignKey("parties.name"), primary_key=True),
+    Column("run", ForeignKey("runs.id"), primary_key=True),
+    Index("members_by_run", "run"),
+)
+
 replies = Table(
     "replies",
     metadata,

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from crypto.randomness import Stream
 from curator.database import codes, offers, operator_keys, parties, schemas
 from curator.errors import Conflict, Forbidden, NotFound
-from curator.run_records import active_runs, member_names
+from curator.run_records import runs_with
 from curator.settings import Clock
 from curator.store import Store
 from protocol.errors import PlanError
@@ -102,8 +102,7 @@ class Directory:
             _use_code(db, code, name, now)
             if _find_party(db, name) is not None:
                 raise Conflict(f"there is a party called {name!r} already")
-            if db.execute(select(parties.c.name).where(parties.c.signing_key == signing_key)).first():
-                raise Conflict("this signing key belongs to a party already: every party makes keys of its own")
+            _refuse_known_key(db, signing_key)
             record = PartyRecord(name, signing_key, exchange_key, now, None, now)
             db.execute(insert(parties).values(**vars(record)))
         return record
@@ -111,7 +110,10 @@ class Directory:
     def rotate(self, name: str, signing_key: bytes, exchange_key: bytes) -> None:
         """The caller has proved that it holds the old and the new signing key."""
         with self.store.writing() as db:
-            busy = [run.id for run in active_runs(db) if name in member_names(run)]
+            if _find_party(db, name) is None:
+                raise NotFound(f"there is no party called {name!r}")
+            _refuse_known_key(db, signing_key)
+            busy = [run.id for run in runs_with(db, name) if run.is_active]
             if busy:
                 raise Conflict(
                     f"{name} takes part in run {busy[0]}, whose plan names its present keys: wait for its end"
@@ -197,9 +199,24 @@ def schema_text(db: Connection, schema_hash: str) -> str:
     return str(found)
 
 
+def refuse_changed_members(db: Connection, members: Sequence[Member]) -> None:
+    """A run begins with the keys that its parties have at that moment."""
+    for member in members:
+        record = _find_party(db, member.name)
+        keys = None if record is None or record.revoked else (record.signing_key, record.exchange_key)
+        if keys != (member.signing_key, member.exchange_key):
+            raise PlanError(f"{member.name} changed its keys or was revoked while the run was prepared: ask again")
+
+
 def _find_party(db: Connection, name: str) -> PartyRecord | None:
-    row = db.execute(select(parties).where(parties.c.name == name)).mappings().one_or_none()
+    """The party, which stays as it is until the transaction ends (on SQLite nobody else writes anyway)."""
+    row = db.execute(select(parties).where(parties.c.name == name).with_for_update()).mappings().one_or_none()
     return None if row is None else PartyRecord(**row)
+
+
+def _refuse_known_key(db: Connection, signing_key: bytes) -> None:
+    if db.execute(select(parties.c.name).where(parties.c.signing_key == signing_key)).first():
+        raise Conflict("this signing key belongs to a party already: every party makes keys of its own")
 
 
 def _use_code(db: Connection, code: str, name: str, now: int) -> None:

@@ -21,6 +21,7 @@ from protocol.secure_sum import CuratorSums, ciphertexts
 
 _log = logging.getLogger("curator.run")
 _REFERENCE_BYTES = 6
+_LONGEST_PAUSE_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,18 @@ class Standing:
 
 @dataclass
 class Pause:
-    """The store or a disk is away: since when, why, and whether that could be written down."""
+    """The store or a disk is away: since when, why, and when to try again."""
 
     since: int
     reason: str
-    noted: bool = False
+    noted: bool = False  # whether it could be written down
+    until: int = 0
+    tries: int = 0
+
+    def wait_longer(self, now: int) -> None:
+        """Twice as long as before, up to a minute."""
+        self.until = now + min(1000 << self.tries, _LONGEST_PAUSE_MS)
+        self.tries = min(self.tries + 1, 10)
 
 
 @dataclass

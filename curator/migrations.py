@@ -40,6 +40,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         " created BIGINT NOT NULL, updated BIGINT NOT NULL, step_started BIGINT NOT NULL, deadline BIGINT,"
         " step_seconds BIGINT NOT NULL, first_variable BIGINT NOT NULL, synthesis_seed BYTES NOT NULL,"
         " public_key BYTES, indicator BYTES, secret BYTES, outputs TEXT)",
+        "CREATE TABLE members (party TEXT NOT NULL REFERENCES parties (name),"
+        " run TEXT NOT NULL REFERENCES runs (id), PRIMARY KEY (party, run))",
         "CREATE TABLE replies (run TEXT NOT NULL REFERENCES runs (id), step TEXT NOT NULL, party TEXT NOT NULL,"
         " number BIGINT NOT NULL, digest TEXT NOT NULL, size BIGINT NOT NULL, body BYTES, charge TEXT NOT NULL,"
         " receipt BYTES NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (run, step, party))",
@@ -52,6 +54,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _execute(
         "ALTER TABLE parties ADD COLUMN last_seen BIGINT",
         "CREATE INDEX runs_by_state ON runs (state)",
+        "CREATE INDEX members_by_run ON members (run)",
         "CREATE INDEX replies_by_party ON replies (party, at)",
         "CREATE INDEX nonces_by_age ON nonces (at)",
     ),

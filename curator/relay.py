@@ -1,69 +1,87 @@
-"""The mailbox as asyncio sees it: long polls that wake when something happens, and heavy work in threads.
+"""The mailbox as asyncio sees it: long polls and event streams that wake when something happens, and the clockwork.
 
 It does not know HTTP, or what is said in a run.
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import AsyncIterator
+from types import TracebackType
 
 from curator import wire
 from curator.orchestrator import Orchestrator
-from curator.run_views import RunViews
 
-P = ParamSpec("P")
-T = TypeVar("T")
+SILENCE_SECONDS = 15  # of an event stream before it says that it is still there
+_ENDED = "ended"
 
 
 class Relay:
-    """Made inside a running loop; `work` is its clockwork, to be run as a task as long as the service lives."""
+    """Inside `async with`, runs are tended: on time, and at once when something has happened."""
 
-    def __init__(self, orchestrator: Orchestrator, views: RunViews, tick_seconds: float) -> None:
-        self.orchestrator, self.views = orchestrator, views
-        self._tick_seconds = tick_seconds
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self._orchestrator = orchestrator
+        self._tick_seconds = orchestrator.settings.tick_seconds
         self._something = asyncio.Event()
-        orchestrator.changed = self._changed
+        self._closed = False
+
+    async def __aenter__(self) -> "Relay":
+        self._loop = asyncio.get_running_loop()
+        self._orchestrator.changed = self._changed
+        self._clockwork = asyncio.create_task(self._tend())
+        return self
+
+    async def __aexit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+        # What is under way in a thread is let finish: the store is closed after this.
+        await self._clockwork
+        self._orchestrator.changed = lambda _run: None
+
+    def close(self) -> None:
+        """Let everybody who waits go."""
+        self._closed = True
+        self._wake()
 
     async def inbox(self, party: str, wait: float, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
         """The oldest task of this party and its run; waits for one that long."""
-        return await self._within(wait, lambda: self.orchestrator.inbox(party, skip))
-
-    async def events(self, run: str, after: int, wait: float) -> list[wire.Event]:
-        """What happened to a run since; waits that long for something."""
-        deadline = self._loop.time() + wait
+        deadline = asyncio.get_running_loop().time() + wait
         while True:
             something = self._something
-            found = await asyncio.to_thread(self.views.events, run, after)
-            if found or not await self._woken(something, deadline):
-                return found
-
-    async def in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What reads or writes the store or computes for long, while other requests go on."""
-        return await asyncio.to_thread(function, *args, **kwargs)
-
-    async def work(self) -> None:
-        """Look at every run now and then, and at once when something has happened to one."""
-        while True:
-            something = self._something
-            await asyncio.to_thread(self.orchestrator.tick)
-            await self._woken(something, self._loop.time() + self._tick_seconds)
-
-    async def _within(self, wait: float, ask: Callable[[], T | None]) -> T | None:
-        deadline = self._loop.time() + wait
-        while True:
-            something = self._something
-            found = ask()
+            found = self._orchestrator.inbox(party, skip)
             if found is not None or not await self._woken(something, deadline):
                 return found
 
+    async def events(self, run: str, after: int) -> AsyncIterator[wire.Event | None]:
+        """What happened to a run since, as it happens and until it ends; None after a while of silence."""
+        views, loop = self._orchestrator.views, asyncio.get_running_loop()
+        while not self._closed:
+            something = self._something
+            found = await asyncio.to_thread(views.events, run, after)
+            for event in found:
+                yield event
+                after = event.seq
+            if found and found[-1].kind == _ENDED:
+                return
+            if not found and (await asyncio.to_thread(views.run, run)).state in wire.ENDS:
+                return
+            if not found and not await self._woken(something, loop.time() + SILENCE_SECONDS):
+                yield None
+
+    async def _tend(self) -> None:
+        """Look at every run now and then, and at once when something has happened to one."""
+        while not self._closed:
+            something = self._something
+            await asyncio.to_thread(self._orchestrator.tick)
+            await self._woken(something, self._loop.time() + self._tick_seconds)
+
     async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
-        """Whether something has happened before the deadline."""
+        """Whether something has happened before the deadline, and waiting goes on."""
         try:
-            await asyncio.wait_for(something.wait(), deadline - self._loop.time())
+            async with asyncio.timeout_at(deadline):
+                await something.wait()
         except TimeoutError:
             return False
-        return True
+        return not self._closed
 
     def _changed(self, _run: str) -> None:
         self._loop.call_soon_threadsafe(self._wake)

@@ -35,9 +35,12 @@ class PaillierCrypto:
         if plan.noise != "selected" or plan.method == "independent":
             return None
         require_gmp()
-        secret = SecretKey.generate(plan.key_bits)
+        secret = self.draw(plan.key_bits)
         indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, stream)
         return NewKeys(RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public)), secret.to_bytes())
+
+    def draw(self, bits: int) -> SecretKey:
+        return SecretKey.generate(bits)
 
     def opening(self, plan: Plan, secret: bytes | None) -> CuratorSums:
         if secret is None:

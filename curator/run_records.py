@@ -4,13 +4,13 @@ It does not know when a run moves on (`orchestrator`).
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from curator.database import events, meta, replies, runs
+from curator.database import events, members, meta, replies, runs
 
 ACTIVE = ("joining", "running")
 
@@ -78,8 +78,9 @@ _REPLY_COLUMNS = tuple(replies.c[name] for name in ReplyRecord.__dataclass_field
 _RECOVERY_COLUMNS = tuple(runs.c[name] for name in Recovery.__dataclass_fields__)
 
 
-def add_run(db: Connection, values: Mapping[str, Any]) -> None:
+def add_run(db: Connection, values: Mapping[str, Any], parties: Sequence[str]) -> None:
     db.execute(insert(runs).values(**values))
+    db.execute(insert(members), [{"party": party, "run": values["id"]} for party in parties])
 
 
 def find_run(db: Connection, run: str) -> RunRecord | None:
@@ -100,14 +101,13 @@ def active_runs(db: Connection) -> list[RunRecord]:
 
 
 def runs_with(db: Connection, party: str) -> list[RunRecord]:
-    """All runs whose plan names the party."""
-    # The text finds candidates quickly; the plan itself decides.
-    likely = select(*_RUN_COLUMNS).where(runs.c.plan.contains(json.dumps(party), autoescape=True)).order_by(runs.c.id)
-    return [run for run in _run_records(db, likely) if party in member_names(run)]
+    """The runs in which a party takes or took part, the oldest first."""
+    joined = select(*_RUN_COLUMNS).join(members, members.c.run == runs.c.id)
+    return list(_run_records(db, joined.where(members.c.party == party).order_by(runs.c.id)))
 
 
-def member_names(run: RunRecord) -> list[str]:
-    return [member["name"] for member in json.loads(run.plan)["members"]]
+def members_of(db: Connection, run: str) -> set[str]:
+    return set(db.execute(select(members.c.party).where(members.c.run == run)).scalars())
 
 
 def find_recovery(db: Connection, run: str) -> Recovery:
