@@ -109,13 +109,13 @@ class Entry:
     at: str
 
 
-_ENTRIES = f"""
+_ENTRIES = """
 SELECT * FROM (
     SELECT 1 AS part, answers.rowid AS number, dataset, run, plan_hash, step, mechanism, charge, request_digest,
            reply_digest, length(reply) AS reply_bytes, answers.at AS at
     FROM answers JOIN requests USING (run)
     UNION ALL
-    SELECT 2, rowid, dataset, run, plan_hash, step, '{RECOVERED}', charge, '', reply_digest, 0, at FROM recovered
+    SELECT 2, rowid, dataset, run, plan_hash, step, 'recovered', charge, '', reply_digest, 0, at FROM recovered
 )
 WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
 ORDER BY part, number
