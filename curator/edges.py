@@ -21,7 +21,7 @@ from protocol.authentication import (
     response_text,
 )
 
-LARGEST_JSON = 1 << 20
+LARGEST_JSON = 2 << 20
 _SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",

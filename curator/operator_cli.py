@@ -45,6 +45,11 @@ def _add_planning(commands: Any) -> None:
         parser.add_argument("--schema", required=True, metavar="S.json|HASH", help="a schema's file or its hash")
         parser.add_argument("--party", action="append", metavar="NAME", help="repeat; without it all that offer rows")
         add_plan_options(parser.add_argument_group("the plan (defaults come from the preset)"))
+    for option, text in (
+        ("--join-seconds", "for all parties to join"),
+        ("--step-seconds", "for all answers to a step"),
+    ):
+        parser.add_argument(option, type=int, metavar="N", help=f"how long to wait {text} (the curator's setting)")
     parser.add_argument(
         "--idempotency-key", metavar="TEXT", help="the same key and plan again give the same run (made up)"
     )
@@ -120,6 +125,11 @@ def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
     return body
 
 
+def _run_body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
+    waiting = {name: getattr(chosen, name) for name in ("join_seconds", "step_seconds")}
+    return _body(client, chosen) | {name: seconds for name, seconds in waiting.items() if seconds is not None}
+
+
 def _schema_hash(client: CuratorClient, given: str) -> str:
     if len(given) == 64 and not Path(given).exists():
         return given
@@ -133,7 +143,7 @@ def _plan(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 def _run(client: CuratorClient, chosen: argparse.Namespace) -> int:
     key = chosen.idempotency_key or Stream.system().take(16).hex()
-    run = client.create_run(_body(client, chosen), key)
+    run = client.create_run(_run_body(client, chosen), key)
     return _say(chosen, run, f"{run['run']}\nfollow it with: subn watch {run['run']}")
 
 
@@ -207,7 +217,8 @@ def _party_code(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _revoke_party(client: CuratorClient, chosen: argparse.Namespace) -> int:
-    return _say(chosen, client.revoke(chosen.name), f"{chosen.name} is revoked")
+    client.revoke(chosen.name)
+    return _say(chosen, {"revoked": chosen.name}, f"{chosen.name} is revoked")
 
 
 def _list_schemas(client: CuratorClient, chosen: argparse.Namespace) -> int:

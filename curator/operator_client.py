@@ -9,6 +9,7 @@ from pathlib import Path
 from time import sleep
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -68,13 +69,13 @@ class CuratorClient:
         return self._patiently(lambda: self._object("POST", "/v1/runs", json=wishes, headers=headers))
 
     def run(self, run: str) -> dict[str, Any]:
-        return self._object("GET", f"/v1/runs/{run}")
+        return self._object("GET", f"/v1/runs/{_segment(run)}")
 
     def runs(self) -> list[dict[str, Any]]:
         return list(self._pages("/v1/runs"))
 
     def cancel(self, run: str, reason: str | None) -> dict[str, Any]:
-        return self._object("POST", f"/v1/runs/{run}/cancel", json={"reason": reason} if reason else {})
+        return self._object("POST", f"/v1/runs/{_segment(run)}/cancel", json={"reason": reason} if reason else {})
 
     def parties(self) -> list[dict[str, Any]]:
         return list(self._pages("/v1/parties"))
@@ -82,8 +83,8 @@ class CuratorClient:
     def code(self, name: str) -> dict[str, Any]:
         return self._object("POST", "/v1/parties/codes", json={"name": name})
 
-    def revoke(self, name: str) -> dict[str, Any]:
-        return self._object("POST", f"/v1/parties/{_segment(name)}/revoke")
+    def revoke(self, name: str) -> None:
+        self._object("POST", f"/v1/parties/{_segment(name)}/revoke")
 
     def add_schema(self, text: bytes) -> dict[str, Any]:
         return self._object("POST", "/v1/schemas", content=text, headers={"Content-Type": "application/json"})
@@ -99,7 +100,7 @@ class CuratorClient:
         unfinished = to.with_name(to.name + ".part")
         query = {} if rows is None else {"rows": rows}
         try:
-            with self._http.stream("GET", f"/v1/runs/{run}/{name}", params=query) as response:
+            with self._http.stream("GET", f"/v1/runs/{_segment(run)}/{name}", params=query) as response:
                 _refuse_problem(response)
                 with unfinished.open("wb") as file:
                     for chunk in response.iter_bytes(_CHUNK):
@@ -128,7 +129,7 @@ class CuratorClient:
     def _events_once(self, run: str, after: int) -> Iterator[dict[str, Any]]:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         timeout = httpx.Timeout(30, read=_EVENT_SILENCE)
-        with self._http.stream("GET", f"/v1/runs/{run}/events", headers=headers, timeout=timeout) as response:
+        with self._http.stream("GET", f"/v1/runs/{_segment(run)}/events", headers=headers, timeout=timeout) as response:
             _refuse_problem(response)
             for line in response.iter_lines():
                 if line.startswith("data:"):
@@ -157,6 +158,8 @@ class CuratorClient:
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         _refuse_problem(response)
+        if response.status_code == httpx.codes.NO_CONTENT:
+            return {}
         try:
             return dict(response.json())
         except ValueError as error:
@@ -182,4 +185,4 @@ def _refuse_problem(response: httpx.Response) -> None:
 
 
 def _segment(name: str) -> str:
-    return httpx.URL(path=f"/{name}").raw_path.decode()[1:].replace("/", "%2F").replace("?", "%3F")
+    return quote(name, safe="")

@@ -6,7 +6,8 @@ It does not know where they come from: it is given the curator's JSON.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-_WIDTH = 24
+_WIDTH = 20
+_MOST_SHOWN = 5  # parties on one line
 Json = Mapping[str, Any]
 
 
@@ -43,10 +44,20 @@ def _stages(progress: Sequence[Json]) -> Iterator[tuple[str, list[Json]]]:
 
 
 def _stage_line(name: str, steps: Sequence[Json]) -> str:
-    asked = sum(len(step["of"]) for step in steps)
-    answered = sum(len(step["answered"]) for step in steps)
-    filled = _WIDTH * answered // asked if asked else _WIDTH
-    return f"{name:13} {'█' * filled}{'░' * (_WIDTH - filled)} {answered}/{asked}"
+    asked = [party for step in steps for party in step["of"]]
+    answered = [party for step in steps for party in step["answered"]]
+    filled = _WIDTH * len(answered) // len(asked)
+    parties = list(dict.fromkeys(asked))
+    shown = [f"{party} {_mark(answered.count(party), asked.count(party))}" for party in parties[:_MOST_SHOWN]]
+    more = ["..."] if len(parties) > _MOST_SHOWN else []
+    bar = f"{'█' * filled}{'░' * (_WIDTH - filled)} {len(answered)}/{len(asked)}"
+    return f"{name:13} {bar:{_WIDTH + 6}} {'  '.join(shown + more)}"
+
+
+def _mark(answered: int, asked: int) -> str:
+    if answered == asked:
+        return "✓"
+    return f"{answered}/{asked}" if answered else "·"
 
 
 def describe_run(run: Json) -> str:

@@ -4,7 +4,6 @@ It does not know how requests are answered (`api`) or operators' commands (`subn
 """
 
 import argparse
-import asyncio
 import errno
 import json
 import socket
@@ -100,7 +99,7 @@ def _serve(settings: Settings, _chosen: argparse.Namespace) -> int:
 
     with _listening(settings) as listener:
         log_to_standard_error()
-        asyncio.run(serve(settings, listener))
+        serve(settings, listener)
     return 0
 
 

@@ -1,0 +1,53 @@
+"""All parts of a running curator, put together.
+
+It does not know HTTP.
+"""
+
+from dataclasses import dataclass
+
+from curator.authentication import Authentication
+from curator.directory import Directory
+from curator.keys import CuratorKeys
+from curator.orchestrator import Orchestrator
+from curator.relay import Relay
+from curator.run_views import RunViews
+from curator.settings import Clock, Settings, system_clock
+from curator.store import Store
+
+
+@dataclass(frozen=True)
+class Service:
+    settings: Settings
+    store: Store
+    keys: CuratorKeys
+    orchestrator: Orchestrator
+    relay: Relay
+    authentication: Authentication
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        store: Store,
+        keys: CuratorKeys,
+        orchestrator: Orchestrator,
+        clock: Clock = system_clock,
+    ) -> "Service":
+        return cls(settings, store, keys, orchestrator, Relay(orchestrator), Authentication(store, clock))
+
+    @classmethod
+    def open(cls, settings: Settings) -> "Service":
+        """What `settings` name, with all runs as they were when the last process ended."""
+        keys = CuratorKeys.load(settings.home, settings.master_key)
+        store = Store.open(settings.store_url)
+        orchestrator = Orchestrator(store, keys, settings)
+        orchestrator.recover()
+        return cls.of(settings, store, keys, orchestrator)
+
+    @property
+    def directory(self) -> Directory:
+        return self.orchestrator.directory
+
+    @property
+    def views(self) -> RunViews:
+        return self.orchestrator.views
