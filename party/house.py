@@ -1,0 +1,48 @@
+"""A party's home, opened: settings, keys, ledger and audit log, as every command and the service need them together.
+
+It does not know the curator's interface or runs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from party import keys, settings
+from party.audit import Audit
+from party.errors import SettingsError
+from party.keys import OwnKeys
+from party.ledger import Ledger, utc_now
+from party.policy import Budget
+from party.settings import CuratorSettings, Home, Settings
+
+
+@dataclass(frozen=True)
+class House:
+    home: Home
+    settings: Settings
+    keys: OwnKeys = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    audit: Audit = field(repr=False)
+
+    @property
+    def curator(self) -> CuratorSettings:
+        if self.settings.curator is None:
+            raise SettingsError(f"{self.home.settings}: this party is not enrolled: `subn-party enrol` does that")
+        return self.settings.curator
+
+    def budget(self, dataset: str) -> Budget:
+        """What may still be spent on a data set; one that the settings no longer name may spend nothing."""
+        known = self.settings.datasets.get(dataset)
+        total = known.epsilon_total if known is not None else Fraction(0)
+        return Budget(total, self.ledger.spent(dataset), self.ledger.reserved(dataset))
+
+
+@contextmanager
+def opened(home: Home, now: Callable[[], str] = utc_now) -> Iterator[House]:
+    found, own = settings.load(home), keys.load(home.keys)
+    ledger = Ledger.open(home.ledger, now)
+    try:
+        yield House(home, found, own, ledger, Audit(home.audit, now))
+    finally:
+        ledger.close()

@@ -1,0 +1,157 @@
+"""The party at work: fetches tasks, has them answered, delivers the answers; it goes on where a kill left it.
+
+It does not know how a task is answered (`answering`) or how requests are signed (`client`).
+
+Every state of waiting is one log line, and nothing that goes wrong ends the work: it is said, and tried again. The
+one exception is a ledger that was set back: with it, nothing is answered until the data owner has acknowledged that.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from crypto.errors import CryptoError
+from crypto.randomness import Stream
+from crypto.signing import verify
+from party.answering import Answering, Outgoing
+from party.client import LONGEST_POLL, Backoff, Curator, Declined, Log, silent
+from party.errors import RolledBack
+from party.house import House
+from party.receipts import Receipt
+from protocol.authentication import RECEIPT, receipt_text_of_digest
+from protocol.errors import SubnError
+
+ENDS = ("finished", "failed", "refused", "cancelled", "timed_out")
+DECISION_SECONDS = 5  # how soon the data owner's word is noticed, and the end of a run
+
+
+class Worker:
+    """`trouble` says what stands in the way just now, if anything does."""
+
+    def __init__(
+        self,
+        house: House,
+        curator: Curator,
+        answering: Answering,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        stream: Stream | None = None,
+        backoff: Backoff | None = None,
+        log: Log = silent,
+    ) -> None:
+        self._house, self._ledger = house, house.ledger
+        self._curator, self._answering = curator, answering
+        self._sleep, self._log = sleep, log
+        self._stream, self._backoff = stream or Stream.system(), backoff or Backoff()
+        self._failures = 0
+        self._said: tuple[str, ...] = ()
+        self.trouble: str | None = "not started yet"
+
+    async def run(self) -> None:
+        """Until cancelled. RolledBack is raised before anything is answered."""
+        while not await self._patiently(self.start):
+            pass
+        while True:
+            await self._patiently(self.turn)
+
+    async def start(self) -> None:
+        """Compare the ledger with what the curator holds; then deliver what a kill kept back."""
+        receipts = await self._curator.receipts()
+        check_not_rolled_back(self._house, receipts)
+        open_runs = await self._settle()
+        self._answering.tidy()
+        for outgoing in self._answering.undelivered(receipts, open_runs):
+            await self._deliver(outgoing)
+
+    async def turn(self) -> None:
+        """One task, or one long poll without any."""
+        for outgoing in await asyncio.to_thread(self._answering.decided):
+            await self._deliver(outgoing)
+        asked = [request.run for request in self._ledger.requests("asked")]
+        self._say_what_waits(asked)
+        found = await self._curator.inbox(self._poll_seconds(asked), asked)
+        if found is None:
+            await self._settle()
+            return
+        run, task = found
+        self._log("task", run=run, bytes=len(task))
+        answer = await asyncio.to_thread(self._answering.handle, run, task)
+        if answer is not None:
+            await self._deliver(answer)
+
+    async def _deliver(self, outgoing: Outgoing) -> None:
+        run, step = outgoing.run, outgoing.step
+        try:
+            await self._curator.deliver(run, step, outgoing.reply, outgoing.receipt)
+            self._log("delivered", run=run, step=step, bytes=len(outgoing.reply))
+        except Declined as error:
+            self._log("the curator does not take an answer", run=run, step=step, reason=str(error))
+            await self._settle()
+            if run in [request.run for request in self._ledger.requests("active")]:
+                raise
+
+    async def _settle(self) -> list[str]:
+        """Close what the curator says is over; the runs that go on are returned."""
+        known = {request.run for request in self._ledger.requests() if request.state != "ended"}
+        found = await self._curator.my_runs()
+        for run in found:
+            if run.state in ENDS and run.run in known:
+                reason = f"{run.culprit}: {run.reason}" if run.culprit and run.reason else run.reason or ""
+                self._answering.settle(run.run, run.state, reason)
+                self._log("run ended", run=run.run, outcome=run.state, reason=reason)
+        return [run.run for run in found if run.state not in ENDS]
+
+    def _poll_seconds(self, asked: Sequence[str]) -> int:
+        """Long, unless something comes that the curator cannot announce."""
+        return DECISION_SECONDS if asked or self._answering.has_answered_all() else LONGEST_POLL
+
+    def _say_what_waits(self, asked: Sequence[str]) -> None:
+        if tuple(asked) != self._said:
+            self._said = tuple(asked)
+            if asked:
+                self._log("waiting for the data owner's word", runs=list(asked))
+
+    async def _patiently(self, action: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it was done; if something stands in the way, say so and wait a while."""
+        try:
+            await action()
+        except RolledBack:
+            raise
+        except (SubnError, OSError) as error:
+            self.trouble = str(error)
+            delay = self._backoff.seconds(self._failures, self._stream)
+            self._failures += 1
+            self._log("cannot go on", reason=str(error), kind=type(error).__name__, seconds=round(delay, 1))
+            await self._sleep(delay)
+            return False
+        self._failures, self.trouble = 0, None
+        return True
+
+
+def lost(house: House, receipts: Sequence[Receipt]) -> list[Receipt]:
+    """Answers that this party has signed and that its ledger does not know."""
+    return house.ledger.check_against([receipt for receipt in receipts if _is_own(house, receipt)])
+
+
+def check_not_rolled_back(house: House, receipts: Sequence[Receipt]) -> None:
+    """Privacy: who goes on with an old ledger spends a second time what it has forgotten."""
+    missing = lost(house, receipts)
+    if missing:
+        house.audit.append("rolled back", answers=len(missing))
+        raise RolledBack(
+            f"this party has signed {len(missing)} answers that {house.home.ledger} does not know: the ledger was set "
+            "back, or belongs to another party; put the newest one in its place, or charge what is missing with "
+            "`subn-party ledger acknowledge`"
+        )
+
+
+def _is_own(house: House, receipt: Receipt) -> bool:
+    text = receipt_text_of_digest(receipt.plan, receipt.step, receipt.charge, receipt.digest)
+    return any(_has_signed(key, text, receipt.signature) for key in house.keys.signed_with)
+
+
+def _has_signed(key: bytes, text: bytes, signature: str) -> bool:
+    try:
+        verify(key, RECEIPT, text, bytes.fromhex(signature))
+    except CryptoError:
+        return False
+    return True
