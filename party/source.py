@@ -143,21 +143,25 @@ def _called(folder: Path, dataset: Dataset) -> str:
 
 
 def _csv_rows(path: Path) -> Rows:
-    reader = None
+    opening = gzip.open if path.suffix == ".gz" else open
     try:
-        opening = gzip.open if path.suffix == ".gz" else open
         with opening(path, "rt", encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, None)
-            if not header:
-                raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
-            yield header
-            yield from reader
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
-        where = f"near line {reader.line_num}" if reader else "at its beginning"
-        raise DataError(f"{path}: not a readable CSV file in UTF-8 ({type(error).__name__} {where})") from None
+            yield from _parsed(path, file)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _parsed(path: Path, file: Iterable[str]) -> Rows:
+    reader = csv.reader(file, strict=True)
+    try:
+        header = next(reader, None)
+        if not header:
+            raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
+        yield header
+        yield from reader
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        where = f"{type(error).__name__} at line {max(1, reader.line_num)} or soon after"
+        raise DataError(f"{path}: not a readable CSV file in UTF-8 ({where}); correct the file") from None
 
 
 # Parquet
