@@ -50,9 +50,7 @@ class Authentication:
             raise NotAuthenticated(f"no party {request.sender!r} is enrolled here: enrol with a code of the operator")
         self._check(request, row.signing_key)
         if row.revoked is not None:
-            raise Forbidden(
-                f"{request.sender}'s enrolment was revoked by the operator: it can only enrol under another name"
-            )
+            raise Forbidden(f"{request.sender} was revoked by the operator: it can enrol under another name only")
         with self.store.writing() as db:
             self._use_nonce(db, request)
             db.execute(update(parties).where(parties.c.name == request.sender).values(last_seen=self.clock()))
@@ -80,7 +78,7 @@ class Authentication:
     def _check(self, request: SignedRequest, key: bytes) -> None:
         if not _TIME.fullmatch(request.time_ms) or not _NONCE.fullmatch(request.nonce):
             raise NotAuthenticated(
-                "the request's time or nonce cannot be read: milliseconds since 1970, and 16 to 64 letters"
+                "the request's time must be milliseconds since 1970 and its nonce 16 to 64 letters, digits, - or _"
             )
         time_ms = int(request.time_ms)
         text = request_text(request.method, request.target, request.body, request.sender, time_ms, request.nonce)

@@ -115,9 +115,7 @@ class Directory:
             _refuse_known_key(db, signing_key)
             busy = [run.id for run in runs_with(db, name) if run.is_active]
             if busy:
-                raise Conflict(
-                    f"{name} takes part in run {busy[0]}, whose plan names its present keys: wait for its end"
-                )
+                raise Conflict(f"run {busy[0]} goes on with the present keys of {name}: wait for its end, or cancel it")
             changed = update(parties).where(parties.c.name == name)
             db.execute(changed.values(signing_key=signing_key, exchange_key=exchange_key))
 

@@ -11,7 +11,6 @@ from curator import wire
 from curator.orchestrator import Orchestrator
 
 SILENCE_SECONDS = 15  # of an event stream before it says that it is still there
-_ENDED = "ended"
 
 
 class Relay:
@@ -53,19 +52,22 @@ class Relay:
 
     async def events(self, run: str, after: int) -> AsyncIterator[wire.Event | None]:
         """What happened to a run since, as it happens and until it ends; None after a while of silence."""
-        views, loop = self._orchestrator.views, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         while not self._closed:
             something = self._something
-            found = await asyncio.to_thread(views.events, run, after)
+            is_active, found = await asyncio.to_thread(self._news, run, after)
             for event in found:
                 yield event
                 after = event.seq
-            if found and found[-1].kind == _ENDED:
-                return
-            if not found and (await asyncio.to_thread(views.run, run)).state in wire.ENDS:
+            if not is_active:
                 return
             if not found and not await self._woken(something, loop.time() + SILENCE_SECONDS):
                 yield None
+
+    def _news(self, run: str, after: int) -> tuple[bool, list[wire.Event]]:
+        # In this order: of a run that was over before, all events are there.
+        is_active = self._orchestrator.views.record(run).is_active
+        return is_active, self._orchestrator.views.events(run, after)
 
     async def _tend(self) -> None:
         """Look at every run now and then, and at once when something has happened to one."""

@@ -142,7 +142,8 @@ def replies_of_party(db: Connection, party: str) -> list[ReplyRecord]:
 def bodies_of_run(db: Connection, run: str) -> Iterator[tuple[str, bytes]]:
     """Party and bytes of every answer in the order of arrival."""
     found = select(replies.c.party, replies.c.body).where(replies.c.run == run).order_by(replies.c.number)
-    yield from db.execute(found).tuples()
+    for row in db.execute(found):
+        yield row.party, row.body
 
 
 def drop_bodies(db: Connection, run: str) -> None:

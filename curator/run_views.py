@@ -137,7 +137,7 @@ def _terms(record: RunRecord, schema: str) -> Terms:
 
 
 def _last_seen(db: Connection) -> Mapping[str, int | None]:
-    return dict(db.execute(select(parties.c.name, parties.c.last_seen)).tuples().all())
+    return {row.name: row.last_seen for row in db.execute(select(parties.c.name, parties.c.last_seen))}
 
 
 def _progress(step: Step, names: Sequence[str], answered: list[str], events: Sequence[Event]) -> wire.StepProgress:
