@@ -61,7 +61,12 @@ _SCHEMA_BODY = {
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
 After = Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$", description="`next` of the page before")]
 IdempotencyKey = Annotated[
-    str, Header(pattern=r"^[\x21-\x7e]{1,200}$", description="the same key and body again give the same run")
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern=r"^[\x21-\x7e]{1,200}$",
+        description="the same key and body again give the same run",
+    ),
 ]
 Wishes = Annotated[wire.PlanRequest, Body(openapi_examples=_PLANS)]
 Item = TypeVar("Item")
@@ -180,7 +185,9 @@ async def events(
     _operator: Operator,
     run: Annotated[RunId, Path()],
     service: TheService,
-    last_event_id: Annotated[str, Header(pattern=r"^[0-9]{0,15}$", description="resume after this number")] = "0",
+    last_event_id: Annotated[
+        str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$", description="resume after this number")
+    ] = "0",
 ) -> StreamingResponse:
     await run_in_threadpool(service.views.record, run)
     return StreamingResponse(_event_stream(service, run, int(last_event_id or 0)), media_type=_EVENT_STREAM)
