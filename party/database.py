@@ -6,7 +6,7 @@ It does not know what is stored in it.
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 
@@ -61,6 +61,14 @@ class Database:
                 yield self._connection
             finally:
                 self._connection.execute("ROLLBACK")
+
+    def empty_log(self) -> None:
+        """Move the write-ahead log into the file, so that what was overwritten there is nowhere else either.
+
+        Where that fails now, for want of room or because somebody reads, a later commit or the next opening does it.
+        """
+        with self._turn, suppress(sqlite3.OperationalError):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _prepare(self, application: int, migrations: Sequence[Sequence[str]]) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")

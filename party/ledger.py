@@ -125,7 +125,9 @@ class Ledger:
         with self._database.transaction() as db:
             if known_request(db, run).state != "ended":
                 _end(db, run, outcome, reason)
-            return known_request(db, run)
+            settled = known_request(db, run)
+        self._database.empty_log()
+        return settled
 
     def request(self, run: str) -> Request | None:
         with self._database.reading() as db:
@@ -182,7 +184,8 @@ class Ledger:
                 raise OutOfTurn(CURATOR, f"asks for {step!r} of {run!r}, which is ended")
             self._insert(db, run, step, REFUSAL, Fraction(0), request_digest, reply)
             _end(db, run, "refused", reason)
-            return reply
+        self._database.empty_log()
+        return reply
 
     def kept(self, run: str) -> bytes | None:
         """The party's state after its last answer; None before the first one and after the run's end."""
@@ -226,6 +229,7 @@ class Ledger:
                 )
                 if request is not None and request.state != "ended":
                     _end(db, receipt.run, "failed", _RESTORED)
+        self._database.empty_log()
 
     def _insert(
         self, db: Connection, run: str, step: str, mechanism: str, charge: Fraction, request_digest: str, reply: bytes

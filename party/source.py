@@ -207,11 +207,11 @@ def _database_rows(dataset: Dataset) -> Rows:
         with engine.connect() as connection:
             # The driver gets the query as it stands: a % or : in it is not a parameter.
             streaming = connection.execution_options(stream_results=True, max_row_buffer=BATCH, no_parameters=True)
-            result = streaming.exec_driver_sql(str(dataset.query))
-            yield list(result.keys())
-            for batch in result.partitions(BATCH):
-                for row in batch:
-                    yield [_text(value) for value in row]
+            with streaming.exec_driver_sql(str(dataset.query)) as result:
+                yield list(result.keys())
+                for batch in result.partitions(BATCH):
+                    for row in batch:
+                        yield [_text(value) for value in row]
     except (SQLAlchemyError, ImportError) as error:
         code = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
         what = " ".join(filter(None, (type(error).__name__, code)))

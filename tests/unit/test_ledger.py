@@ -211,13 +211,36 @@ def test_settling_frees_what_is_unspent_and_destroys_the_secrets(ledger):
         ledger.reserve("run-1", ONE)
 
 
-def test_secrets_of_an_ended_run_are_not_in_the_files(ledger, path):
-    secret = b"the share of the group key" * 500
+ENDS = {
+    "settled": lambda ledger: ledger.settle("run-1", "finished"),
+    "declined": lambda ledger: ledger.decline("run-1", "parameters", request_digest="r", reply=b"no", reason="no"),
+    "lost": lambda ledger: ledger.acknowledge([receipt("run-1", "parameters")], "patients"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_secrets_of_an_ended_run_are_not_in_the_files(ledger, path, end):
+    secret = b"the share of the group key" * 100
+
+    def on_disk():
+        return b"".join(file.read_bytes() for file in path.parent.iterdir())
+
     begin(ledger)
     record(ledger, kept=secret)
-    ledger.settle("run-1", "finished")
-    ledger.close()  # which moves the log into the file
-    assert secret[:100] not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert secret in on_disk()
+    end(ledger)
+    assert secret[:100] not in on_disk()
+
+
+def test_a_run_ends_even_while_somebody_reads_the_log_that_holds_its_secrets(ledger, path):
+    begin(ledger)
+    record(ledger)
+    other = Ledger.open(path)
+    with other._database.reading() as reader:
+        reader.execute("SELECT * FROM answers").fetchall()
+        ledger._database._connection.execute("PRAGMA busy_timeout = 10")
+        assert ledger.settle("run-1", "finished").state == "ended"
+    other.close()
 
 
 def test_a_refusal_is_an_answer_that_costs_nothing_and_ends_the_run(ledger):
