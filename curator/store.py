@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModu
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from curator.database import WRITING, make_engine
-from curator.errors import SettingsError, StoreUnavailable
+from curator.errors import CuratorError, SettingsError, StoreUnavailable
 from curator.migrations import migrate
 
 
@@ -28,8 +28,12 @@ class Store:
             raise SettingsError(
                 f"the database URL names no SQLite or PostgreSQL database: {type(error).__name__}"
             ) from None
-        with _translated():
-            migrate(store._engine)
+        try:
+            with _translated():
+                migrate(store._engine)
+        except CuratorError:
+            store.close()
+            raise
         return store
 
     @contextmanager
