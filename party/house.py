@@ -12,9 +12,14 @@ from party import keys, settings
 from party.audit import Audit
 from party.errors import SettingsError
 from party.keys import OwnKeys
-from party.ledger import Ledger, utc_now
+from party.ledger import Ledger, Request, utc_now
 from party.policy import Budget
 from party.settings import CuratorSettings, Home, Settings
+from protocol.errors import OperatorError
+
+
+class UnknownRun(OperatorError):
+    pass
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,19 @@ class House:
         known = self.settings.datasets.get(dataset)
         total = known.epsilon_total if known is not None else Fraction(0)
         return Budget(total, self.ledger.spent(dataset), self.ledger.reserved(dataset))
+
+    def known(self, run: str) -> Request:
+        request = self.ledger.request(run)
+        if request is None:
+            raise UnknownRun(f"there is no run {run!r} here: `subn-party requests --all` lists them")
+        return request
+
+    def decide(self, run: str, accept: bool, reason: str, by: str) -> Request:
+        """The data owner's word; a serving process picks it up from the ledger."""
+        self.known(run)
+        request = self.ledger.decide(run, accept, reason)
+        self.audit.append("decided", run=run, decision="accept" if accept else "refuse", reason=reason, by=by)
+        return request
 
 
 @contextmanager

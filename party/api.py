@@ -1,0 +1,117 @@
+"""The local interface, on this machine only: the data owner's requests, decisions, account and audit log.
+
+It does not know the curator. Everything but the two health checks needs the token, which only the owner's file has.
+"""
+
+import hmac
+from collections.abc import Callable
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
+
+from crypto.randomness import Stream
+from party import audit
+from party.errors import LedgerError
+from party.house import House, UnknownRun
+from party.settings import write_new
+from party.showing import accounts, described, line_of
+from protocol.errors import SubnError
+
+TOKEN_FILE = "local-token"  # noqa: S105 - the name of the file
+_TOKEN_BYTES = 32
+_BEARER = HTTPBearer(auto_error=False, description=f"what stands in the home's file {TOKEN_FILE!r}")
+_MOST_LINES = 10_000
+
+
+class Reason(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Annotated[str, Field(max_length=1000)] = ""
+
+
+def token_of(folder: Path) -> str:
+    """The token of this home; made when it is first needed, readable for its owner alone."""
+    path = folder / TOKEN_FILE
+    if not path.exists():
+        write_new(path, Stream.system().take(_TOKEN_BYTES).hex() + "\n")
+    return path.read_text(encoding="ascii").strip()
+
+
+def make_app(house: House, token: str, trouble: Callable[[], str | None]) -> FastAPI:
+    """`trouble` says what keeps the party from working, if anything does."""
+    app = FastAPI(
+        title="dp-subn party", version=version("dp-subn"), docs_url=None, redoc_url=None, description=__doc__ or ""
+    )
+    app.add_exception_handler(SubnError, _problem)
+    _add_health(app, house, trouble)
+    _add_requests(app, house, Depends(_guard(token)))
+    _add_books(app, house, Depends(_guard(token)))
+    return app
+
+
+def _guard(token: str) -> Callable[..., None]:
+    def guard(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> None:
+        if credentials is None or not hmac.compare_digest(credentials.credentials.encode(), token.encode()):
+            raise HTTPException(
+                401, f"this needs the token in the home's file {TOKEN_FILE!r}", {"WWW-Authenticate": "Bearer"}
+            )
+
+    return guard
+
+
+def _add_health(app: FastAPI, house: House, trouble: Callable[[], str | None]) -> None:
+    @app.get("/healthz", summary="Is the process alive?")
+    async def healthz() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz", summary="Is this party at work: ledger and curator within reach?", response_model=None)
+    async def readyz() -> JSONResponse:
+        reason = trouble()
+        try:
+            house.ledger.requests("asked")
+        except LedgerError as error:
+            reason = str(error)
+        if reason is not None:
+            return JSONResponse({"status": "not ready", "reason": reason}, 503)
+        return JSONResponse({"status": "ready"})
+
+
+def _add_requests(app: FastAPI, house: House, guard: Any) -> None:
+    @app.get("/v1/requests", dependencies=[guard], summary="Everything that was ever asked")
+    def requests() -> list[dict[str, Any]]:
+        return [described(house, request) for request in house.ledger.requests()]
+
+    @app.get("/v1/requests/{run}", dependencies=[guard], summary="One run")
+    def request(run: str) -> dict[str, Any]:
+        return described(house, house.known(run))
+
+    @app.post("/v1/requests/{run}/accept", dependencies=[guard], summary="Take part in a run that waits for your word")
+    def accept(run: str) -> dict[str, Any]:
+        return described(house, house.decide(run, True, "", "local interface"))
+
+    @app.post("/v1/requests/{run}/refuse", dependencies=[guard], summary="Do not take part, for this reason")
+    def refuse(run: str, body: Reason | None = None) -> dict[str, Any]:
+        return described(house, house.decide(run, False, body.reason if body else "", "local interface"))
+
+
+def _add_books(app: FastAPI, house: House, guard: Any) -> None:
+    @app.get("/v1/ledger", dependencies=[guard], summary="What was spent, by data set, and every answer that cost it")
+    def ledger() -> dict[str, Any]:
+        return {"accounts": accounts(house), "entries": [line_of(entry) for entry in house.ledger.entries()]}
+
+    @app.get("/v1/audit", dependencies=[guard], summary="The audit log, newest first")
+    def log(search: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_LINES)] = 100) -> dict[str, Any]:
+        found = [entry for entry in audit.entries(house.home.audit) if search in str(entry)]
+        return {"problems": audit.verify(house.home.audit), "entries": list(islice(reversed(found), limit))}
+
+
+async def _problem(_request: Request, error: Exception) -> JSONResponse:
+    status = 404 if isinstance(error, UnknownRun) else 409 if isinstance(error, LedgerError) else 500
+    content = {"type": "about:blank", "title": type(error).__name__, "status": status, "detail": str(error)}
+    return JSONResponse(content, status, media_type="application/problem+json")

@@ -1,0 +1,144 @@
+"""The commands of daily work: serving, decisions, the account, the audit log.
+
+It does not know the command line's words or how results are printed.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from party import audit as audit_log
+from party import service, showing
+from party.errors import SettingsError
+from party.house import House, opened
+from party.lock import served_alone
+from party.logs import json_log, log_libraries
+from party.receipts import Receipt
+from party.said import Said, call, curator_of, own_fingerprint, unknown_dataset
+from party.settings import Home, write_new
+from party.worker import lost
+
+
+def serve(home: Home, _chosen: Any) -> Said:
+    log_libraries()
+    service.serve(home, json_log)
+    return Said({"stopped": True})
+
+
+def requests(home: Home, chosen: Any) -> Said:
+    with opened(home) as house:
+        if chosen.request is not None:
+            found = [house.known(chosen.request)]
+        else:
+            found = [one for one in house.ledger.requests() if chosen.all or one.state != "ended"]
+        facts = [showing.described(house, request) for request in found]
+    lines = [line for one in facts for line in (*showing.in_words(one), "")]
+    return Said(facts, lines or ["nobody asks for anything"])
+
+
+def accept(home: Home, chosen: Any) -> Said:
+    return _decide(home, chosen.request, True, "")
+
+
+def refuse(home: Home, chosen: Any) -> Said:
+    return _decide(home, chosen.request, False, chosen.reason)
+
+
+def ledger(home: Home, chosen: Any) -> Said:
+    if chosen.action == "acknowledge":
+        return _acknowledge(home, chosen.dataset)
+    with opened(home) as house:
+        accounts = showing.accounts(house)
+        entries = [showing.line_of(entry) for entry in house.ledger.entries(dataset=chosen.dataset)]
+        if chosen.dataset is not None and chosen.dataset not in accounts:
+            raise unknown_dataset(house, chosen.dataset)
+    shown = {name: one for name, one in accounts.items() if chosen.dataset in (None, name)}
+    return Said({"accounts": shown, "entries": entries}, [*_account_lines(shown), *_entry_lines(entries)])
+
+
+def audit(home: Home, chosen: Any) -> Said:
+    problems = audit_log.verify(home.audit)
+    if chosen.action == "verify":
+        count = sum(1 for _ in audit_log.entries(home.audit)) if not problems else 0
+        lines = problems or [f"{home.audit}: {count} entries, the chain is whole"]
+        return Said({"problems": problems, "entries": count}, lines, 1 if problems else 0)
+    texts = (json.dumps(entry, ensure_ascii=False) for entry in _readable_entries(home.audit))
+    found = [text for text in texts if chosen.search in text]
+    last = found[-chosen.last :] if chosen.last > 0 else []
+    lines = [*last, *(f"BROKEN: {problem}" for problem in problems)]
+    return Said({"entries": [json.loads(text) for text in last], "problems": problems}, lines)
+
+
+def export(home: Home, chosen: Any) -> Said:
+    with opened(home) as house:
+        data = {
+            "version": 1,
+            "party": house.settings.curator.name if house.settings.curator else None,
+            "fingerprint": own_fingerprint(house.keys),
+            "accounts": showing.accounts(house),
+            "requests": [showing.described(house, request) for request in house.ledger.requests()],
+            "entries": [showing.line_of(entry) for entry in house.ledger.entries()],
+            "audit": list(_readable_entries(home.audit)),
+            "audit_problems": audit_log.verify(home.audit),
+        }
+        house.audit.append("exported", what=str(chosen.out or "standard output"))
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    if chosen.out is None:
+        return Said(data, [text])
+    write_new(chosen.out, text + "\n")
+    return Said({"written": str(chosen.out)}, [f"written to {chosen.out}"])
+
+
+def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Said:
+    with opened(home) as house:
+        request = house.decide(run, is_accepted, reason, "command line")
+    lines = [f"{run} is {request.state}; the service tells the curator within seconds, or when it is started"]
+    return Said({"run": run, "state": request.state}, lines)
+
+
+def _acknowledge(home: Home, dataset: str | None) -> Said:
+    with served_alone(home.lock), opened(home) as house:
+        missing = lost(house, call(curator_of(house), lambda line: line.receipts()))
+        charged = _charged_to(house, missing, dataset)
+        house.ledger.acknowledge(missing, charged)
+        for one in missing:
+            request = house.ledger.request(one.run)
+            paid_by = (request.dataset if request is not None else None) or charged
+            house.audit.append("acknowledged", run=one.run, step=one.step, charge=str(one.charge), dataset=paid_by)
+    data = [one.model_dump(mode="json", exclude={"signature"}) for one in missing]
+    lines = [f"charged {showing.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
+    return Said(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
+
+
+def _charged_to(house: House, missing: list[Receipt], dataset: str | None) -> str:
+    """Which data set pays for runs that the ledger has forgotten altogether: a receipt does not say."""
+    known = list(house.settings.datasets)
+    if dataset is None and len(known) > 1 and any(house.ledger.request(one.run) is None for one in missing):
+        raise SettingsError(f"say with --dataset which data set the forgotten runs were about: {', '.join(known)}")
+    if dataset is not None and dataset not in known:
+        raise unknown_dataset(house, dataset)
+    return dataset or known[0]
+
+
+def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
+    return [
+        f"{name}: {showing.amount(one['total'])} for ever, {showing.amount(one['spent'])} spent, "
+        f"{showing.amount(one['reserved'])} set aside, {showing.amount(one['left'])} left"
+        for name, one in accounts.items()
+    ]
+
+
+def _entry_lines(entries: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{one['at']}  {one['run']}  {one['step']:16} {showing.amount(one['charge']):>10}  {one['mechanism']}"
+        for one in entries
+    ]
+
+
+def _readable_entries(path: Path) -> Iterator[dict[str, Any]]:
+    """The log up to the first line that is no JSON; `verify` says what is wrong with it."""
+    try:
+        yield from audit_log.entries(path)
+    except ValueError:
+        return

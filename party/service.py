@@ -1,0 +1,88 @@
+"""The serving process: the worker and the local interface in one event loop, from a clean start to a clean stop.
+
+It does not know tasks or the curator's interface.
+"""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+
+import uvicorn
+
+from party.answering import Answering
+from party.api import make_app, token_of
+from party.client import Curator, Log
+from party.errors import SettingsError
+from party.house import House, opened
+from party.lock import served_alone
+from party.settings import Home
+from party.worker import Worker
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve(home: Home, log: Log) -> None:
+    """Until SIGTERM or SIGINT; raises what makes serving impossible."""
+    with served_alone(home.lock), opened(home) as house, _listening(house) as listener:
+        asyncio.run(_serve(house, listener, log))
+
+
+async def _serve(house: House, listener: socket.socket, log: Log) -> None:
+    identity, curator = house.keys.identity.signing, house.curator
+    # One attempt per request: the worker waits between them, and says that it does.
+    async with Curator(curator.url, curator.name, identity, bytes.fromhex(curator.key), tries=1, log=log) as line:
+        worker = Worker(house, line, Answering(house), log=log)
+        server = _server(house, worker)
+        work = asyncio.create_task(worker.run())
+        local = asyncio.create_task(server.serve(sockets=[listener]))
+        _stop_on_signals(server)
+        host, port = listener.getsockname()
+        house.audit.append("started", version=version("dp-subn"))
+        log("listening", url=f"http://{host}:{port}", party=curator.name, curator=curator.url)
+        await asyncio.wait({work, local}, return_when=asyncio.FIRST_COMPLETED)
+        reason = "asked to stop" if not work.done() else str(work.exception())
+        server.should_exit = True
+        work.cancel()
+        await local
+        house.audit.append("stopped", reason=reason)
+        log("stopped", reason=reason)
+        with suppress(asyncio.CancelledError):
+            await work
+
+
+@contextmanager
+def _listening(house: House) -> Iterator[socket.socket]:
+    port = house.settings.local.port
+    try:
+        listener = socket.create_server((LOOPBACK, port))
+    except OSError as error:
+        raise SettingsError(
+            f"{LOOPBACK}:{port} cannot be listened at ({error.strerror}): stop who holds it, or set another port under "
+            f"[local] in {house.home.settings}"
+        ) from None
+    with listener:
+        yield listener
+
+
+class _Server(uvicorn.Server):
+    """Signals are this module's business: the ledger must see the end of an answer that is being worked out."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _server(house: House, worker: Worker) -> _Server:
+    app = make_app(house, token_of(house.home.path), lambda: worker.trouble)
+    return _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
+
+
+def _stop_on_signals(server: uvicorn.Server) -> None:
+    def stop() -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop)

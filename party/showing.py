@@ -1,0 +1,180 @@
+"""What the data owner is shown of invitations and of the account: as data, and in plain words.
+
+It does not know how decisions are made or carried out. Everything here is public or the owner's own bookkeeping.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from crypto.signing import fingerprint
+from party.house import House
+from party.invitation import place_in
+from party.ledger import Entry, Request
+from party.policy import peer_fingerprint
+from protocol.agreement import agree
+from protocol.errors import SubnError
+from protocol.forecast import forecast
+from protocol.plan import Plan
+from protocol.schema import Schema
+from protocol.terms import Terms
+
+STATES = {
+    "asked": "waits for your word",
+    "accepted": "accepted, about to join",
+    "refused": "refused, about to say so",
+    "active": "under way",
+    "ended": "over",
+}
+_PLACES = 6
+
+
+def described(house: House, request: Request) -> dict[str, Any]:
+    """One invitation: who asks, what is read in each phase, what it costs, what remains."""
+    plan = Plan.model_validate_json(request.plan)
+    facts: dict[str, Any] = {
+        "run": request.run,
+        "plan": request.plan_hash,
+        "state": request.state,
+        "asked": request.at,
+        "outcome": request.outcome,
+        "reason": request.reason,
+        "verdict": request.verdict,
+        "reasons": list(request.reasons),
+        "curator": _curator(house),
+        "dataset": request.dataset,
+        "method": plan.method,
+        "noise": plan.noise,
+        "insiders": plan.insiders,
+        "synthetic_rows": plan.rows,
+        "parties": [_member(house, plan, place) for place in range(plan.parties)],
+        "price": str(request.price),
+        "spent": str(request.spent),
+        "reserved": str(request.reserved),
+        "budget": None if request.dataset is None else account(house, request.dataset),
+    }
+    is_open = request.state != "ended"
+    return facts | {"steps": _steps(house, plan, request.schema_text) if is_open else []}
+
+
+def account(house: House, dataset: str) -> dict[str, str]:
+    budget = house.budget(dataset)
+    named = {"total": budget.total, "spent": budget.spent, "reserved": budget.reserved, "left": budget.left}
+    return {name: str(value) for name, value in named.items()}
+
+
+def accounts(house: House) -> dict[str, dict[str, str]]:
+    """Every data set that the settings name, or that anything was ever spent on."""
+    spent_on = {entry.dataset for entry in house.ledger.entries() if entry.dataset}
+    return {dataset: account(house, dataset) for dataset in sorted({*house.settings.datasets, *spent_on})}
+
+
+def line_of(entry: Entry) -> dict[str, Any]:
+    return {
+        "at": entry.at,
+        "dataset": entry.dataset,
+        "run": entry.run,
+        "plan": entry.plan_hash,
+        "step": entry.step,
+        "mechanism": entry.mechanism,
+        "charge": str(entry.charge),
+        "request": entry.request_digest,
+        "reply": entry.reply_digest,
+        "bytes": entry.reply_bytes,
+    }
+
+
+def amount(text: str) -> str:
+    """A budget as people read it: decimal where that is exact, else the fraction with its approximate value."""
+    value = Fraction(text)
+    decimal = f"{float(value):.{_PLACES}f}".rstrip("0").rstrip(".") or "0"
+    return decimal if Fraction(decimal) == value else f"{value} (about {float(value):.4g})"
+
+
+def in_words(facts: dict[str, Any]) -> Iterator[str]:
+    """The same for reading, line by line."""
+    yield f"run {facts['run']}: {STATES[facts['state']]}{_ending(facts)}"
+    yield f"  wanted      a synthetic table of {facts['synthetic_rows']:,} rows, by {facts['method']}"
+    yield f"  your data   {facts['dataset'] or 'none: no data set of yours has this schema'}"
+    yield from _about_parties(facts)
+    yield from _about_steps(facts["steps"])
+    yield from _about_money(facts)
+    for reason in facts["reasons"]:
+        yield f"  {facts['verdict']:10}  {reason}"
+    if facts["state"] == "asked":
+        yield f'  to decide   subn-party accept {facts["run"]}  or  subn-party refuse {facts["run"]} --reason "..."'
+
+
+def _curator(house: House) -> dict[str, str]:
+    return {"url": house.curator.url, "fingerprint": fingerprint(bytes.fromhex(house.curator.key))}
+
+
+def _member(house: House, plan: Plan, place: int) -> dict[str, Any]:
+    member = plan.members[place]
+    found = peer_fingerprint(member.signing_key, member.exchange_key)
+    noted = house.settings.peers.get(member.name)
+    is_own = member.signing_key == house.keys.identity.signing.public
+    compared = is_own or (noted is not None and noted.fingerprint == found)
+    return {"name": member.name, "rows": member.rows, "fingerprint": found, "compared": compared, "you": is_own}
+
+
+def _steps(house: House, plan: Plan, schema_text: str) -> list[dict[str, Any]]:
+    """What this party is asked in every step; nothing if no party can agree to the plan. Only shown, not judged."""
+    try:
+        terms = agree(plan, Schema.parse(schema_text), smallest_key=0)
+        me = place_in(house, terms)
+    except SubnError:
+        return []
+    return [_step(terms, me, index, one) for index, one in enumerate(forecast(terms).steps) if _asks(terms, me, index)]
+
+
+def _asks(terms: Terms, me: int, index: int) -> bool:
+    return me in terms.steps[index].parties
+
+
+def _step(terms: Terms, me: int, index: int, found: Any) -> dict[str, Any]:
+    step = terms.steps[index]
+    return {
+        "step": step.name,
+        "tables": found.tables,
+        "cells": found.cells,
+        "bytes": found.bytes_per_party,
+        "price": str(step.charge(me)),
+        "picks": terms.plan.picks[me] if step.stage == "initial" else 0,
+    }
+
+
+def _ending(facts: dict[str, Any]) -> str:
+    outcome = f", {facts['outcome']}" if facts["outcome"] else ""
+    return outcome + (f": {facts['reason']}" if facts["reason"] else "")
+
+
+def _about_parties(facts: dict[str, Any]) -> Iterator[str]:
+    curator = facts["curator"]
+    yield f"  asked by    the curator at {curator['url']} (fingerprint {curator['fingerprint']})"
+    for member in facts["parties"]:
+        compared = "compared" if member["compared"] else f"NOT compared: {member['fingerprint']}"
+        yield f"  together    {member['name']}, {member['rows']:,} rows ({'you' if member['you'] else compared})"
+    others = facts["insiders"]
+    yield f"  protected   from the curator, the public, and any {others} other parties that pool what they know"
+
+
+def _about_steps(steps: list[dict[str, Any]]) -> Iterator[str]:
+    if steps:
+        yield f"  {'phase':20} {'tables':>8} {'cells':>12} {'bytes':>12}   price"
+    for step in steps:
+        what = f"{step['picks']} picks" if step["picks"] else f"{step['tables']:,}"
+        yield f"  {step['step']:20} {what:>8} {step['cells']:>12,} {step['bytes']:>12,}   {amount(step['price'])}"
+
+
+def _about_money(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"  price       {amount(facts['price'])} in all; {amount(facts['spent'])} of it is spent"
+    budget = facts["budget"]
+    if budget is not None:
+        yield (
+            f"  budget      {amount(budget['total'])} for ever: {amount(budget['spent'])} spent, "
+            f"{amount(budget['reserved'])} set aside, {amount(budget['left'])} left"
+        )
+        if facts["state"] == "asked":
+            remains = max(Fraction(0), Fraction(budget["left"]) - Fraction(facts["price"]))
+            yield f"  afterwards  {amount(str(remains))} would be left"
