@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from curator.demo import add_demo_command
 from curator.experiment_cli import add_experiment_commands
 from curator.operator_cli import add_operator_commands
 from curator.operator_client import CuratorUnreachable
@@ -45,4 +46,5 @@ def _parser() -> argparse.ArgumentParser:
     add_experiment_commands(commands)
     add_operator_commands(commands)
     add_verify_command(commands)
+    add_demo_command(commands)
     return parser

@@ -4,9 +4,7 @@ It does not know how requests are answered (`api`) or operators' commands (`subn
 """
 
 import argparse
-import errno
 import json
-import socket
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -95,28 +93,12 @@ def _init(settings: Settings, chosen: argparse.Namespace) -> int:
 def _serve(settings: Settings, _chosen: argparse.Namespace) -> int:
     # Imported here, because the other commands should answer at once.
     from curator.logs import log_to_standard_error
-    from curator.serving import serve
+    from curator.serving import listening, serve
 
-    with _listening(settings) as listener:
+    with listening(settings.host, settings.port) as listener:
         log_to_standard_error()
         serve(settings, listener)
     return 0
-
-
-def _listening(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-        listener.listen(2048)
-    except OSError as error:
-        listener.close()
-        where = f"{settings.host}:{settings.port}"
-        if error.errno == errno.EADDRINUSE:
-            raise SettingsError(f"{where} is in use by another program: stop it, or choose another --port") from None
-        raise SettingsError(f"cannot listen at {where}: {error.strerror}") from None
-    return listener
 
 
 def _add_key(settings: Settings, chosen: argparse.Namespace) -> int:
