@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup test check bench lock clean
+.PHONY: help setup demo test check bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -16,6 +16,9 @@ $(VENV)/ready: requirements-dev.lock pyproject.toml
 	touch $@
 
 setup: $(VENV)/ready ## make the virtual environment with the pinned packages
+
+demo: setup ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ARGS="--out DIR"
+	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(ARGS)
 
 test: setup ## run all tests in parallel, with coverage of crypto/ and protocol/
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=97

@@ -18,7 +18,7 @@ from typing import Any
 from curator.operator_client import CuratorClient
 from curator.processes import ProgramFailed, Programs, installed, run
 from curator.progress import Screen, describe_run
-from curator.quality import error_against
+from curator.quality import errors_against
 from curator.sample_files import write_sample
 from protocol.errors import PlanError
 from protocol.exact import exact
@@ -118,9 +118,10 @@ def _tell(wishes: Wishes, programs: Programs) -> None:
     with CuratorClient(url, key_file.read_text(encoding="utf-8").strip()) as client:
         _start_parties(wishes, programs, url, {name: client.code(name)["code"] for name in wishes.hospitals})
         manifest = _run(wishes, client, programs)
-    _report(wishes, manifest, data)
+    _say_what_it_took(wishes, manifest)
     if wishes.keep:
         _say_what_stays(programs, url, key_file)
+    _say_how_good_it_is(wishes, manifest, data)
 
 
 # The services
@@ -194,26 +195,33 @@ def _run(wishes: Wishes, client: CuratorClient, programs: Programs) -> Manifest:
     return verify_manifest((result / "manifest.json").read_bytes(), {})
 
 
-def _report(wishes: Wishes, manifest: Manifest, data: Path) -> None:
-    result = wishes.folder / "result"
-    print(f"\n{'phase':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
+def _say_what_it_took(wishes: Wishes, manifest: Manifest) -> None:
+    _say(f"\n{'phase':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
     for phase in manifest.phases:
-        print(f"{phase.name:14} {phase.seconds:8.2f} {phase.cells:10,} {phase.ciphertexts:12,} {phase.bytes:12,}")
-    print(f"\ntable     {result / 'table.csv'}")
-    print(f"manifest  {result / 'manifest.json'} (check it: subn verify {result / 'manifest.json'})")
-    print(f"report    {result / 'report.json'}\n")
-    schema = Schema.parse((data / "schema.json").read_bytes())
-    errors = [error_against(data / "all.csv", result / "table.csv", schema, ways) for ways in (1, 2)]
-    print(f"error against the pooled rows (0 equal, 1 disjoint): attributes {errors[0]:.4f}, pairs {errors[1]:.4f}")
-    for record in manifest.parties:
-        print(f"{record.name} spent {record.spent} of {manifest.plan.epsilon}")
+        _say(f"{phase.name:14} {phase.seconds:8.2f} {phase.cells:10,} {phase.ciphertexts:12,} {phase.bytes:12,}")
+    result = wishes.folder / "result"
+    _say(f"\ntable     {result / 'table.csv'}")
+    _say(f"manifest  {result / 'manifest.json'} (check it: subn verify {result / 'manifest.json'})")
+    _say(f"report    {result / 'report.json'}")
 
 
 def _say_what_stays(programs: Programs, url: str, key_file: Path) -> None:
     numbers = " ".join(str(program.process.pid) for program in programs.started)
-    print(f"\nstill running: the curator at {url} (its interface: {url}/openapi.json)")
-    print(f"ask it: SUBN_URL={url} SUBN_KEY_FILE={key_file} subn parties list")
-    print(f"stop everything: kill {numbers}")
+    _say("\nstill running:")
+    for program in programs.started:
+        _say(f"  {program.name:12} {program.wait_for('listening')['url']}")
+    _say(f"ask the curator: SUBN_URL={url} SUBN_KEY_FILE={key_file} {installed('subn')} parties list")
+    _say(f"its interface: {url}/openapi.json")
+    _say(f"stop everything: kill {numbers}")
+
+
+def _say_how_good_it_is(wishes: Wishes, manifest: Manifest, data: Path) -> None:
+    schema = Schema.parse((data / "schema.json").read_bytes())
+    tables = data / "all.csv", wishes.folder / "result" / "table.csv"
+    one, two = errors_against(*tables, schema)
+    _say(f"\nerror against the pooled rows (0 equal, 1 disjoint): attributes {one:.4f}, pairs of attributes {two:.4f}")
+    for record in manifest.parties:
+        _say(f"{record.name} spent {record.spent} of its epsilon {manifest.plan.epsilon}")
 
 
 def _say(text: str) -> None:

@@ -71,7 +71,13 @@ def _add_following(commands: Any) -> None:
 def _add_results(commands: Any) -> None:
     get = _command(commands, "get", "download a run's results; --rows draws a new table of any length", _get)
     get.add_argument("id", metavar="RUN")
-    get.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(RESULTS)} (all but the last)")
+    get.add_argument(
+        "--file",
+        action="append",
+        choices=RESULTS,
+        metavar="NAME",
+        help=f"repeat; {', '.join(RESULTS)} (all but the last)",
+    )
     get.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where they go (here)")
     get.add_argument("--rows", type=int, metavar="N", help="rows of a table drawn anew instead of the published one")
 
@@ -190,10 +196,7 @@ def _cancel(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
-    unknown = sorted(set(chosen.names) - set(RESULTS))
-    if unknown:
-        raise OperatorError(f"a run has no result {unknown[0]!r}; it has {', '.join(RESULTS)}")
-    names = chosen.names or (RESULTS[:-1] if chosen.rows is None else ("table.csv",))
+    names = chosen.file or (RESULTS[:-1] if chosen.rows is None else ("table.csv",))
     chosen.out.mkdir(parents=True, exist_ok=True)
     for name in names:
         client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)

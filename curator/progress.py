@@ -4,8 +4,10 @@ It does not know where they come from: it is given the curator's JSON.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from shutil import get_terminal_size
 from typing import Any, TextIO
 
+ACTIVE = ("joining", "running")
 _WIDTH = 20
 _MOST_SHOWN = 5  # parties on one line
 Json = Mapping[str, Any]
@@ -21,8 +23,10 @@ class Screen:
     def show(self, run: Json) -> None:
         lines = progress_lines(run)
         if self._out.isatty():
+            # A line that wraps would take two lines of the screen, and the next picture would begin too low.
+            width = get_terminal_size().columns
             up = f"\x1b[{len(self._lines)}A" if self._lines else ""
-            self._out.write(up + "".join(f"\x1b[2K{line}\n" for line in lines))
+            self._out.write(up + "".join(f"\x1b[2K{line[:width]}\n" for line in lines))
         else:
             self._out.writelines(f"{line}\n" for line in lines if line not in self._lines)
         self._out.flush()
@@ -33,7 +37,10 @@ def progress_lines(run: Json) -> list[str]:
     """One line per stage, and one that says what the run waits for."""
     lines = [_stage_line(name, steps) for name, steps in _stages(run["progress"])]
     waiting = ", ".join(entry["party"] for entry in run["waiting_for"])
-    return [*lines, f"{run['state']}: waits for {waiting}" if waiting else str(run["state"])]
+    state = run["state"].replace("_", " ")
+    if waiting:
+        return [*lines, f"{state}: waits for {waiting}"]
+    return [*lines, f"{state}: the curator is at work" if run["state"] in ACTIVE else state]
 
 
 def _stages(progress: Sequence[Json]) -> Iterator[tuple[str, list[Json]]]:

@@ -14,9 +14,10 @@ from protocol.comparison import average_distance
 from protocol.schema import Schema
 
 
-def error_against(pooled: Path, synthetic: Path, schema: Schema, ways: int) -> float:
-    """The mean total variation distance of all tables over so many attributes."""
-    return average_distance(_codes(pooled, schema), _codes(synthetic, schema), schema.sizes, ways)
+def errors_against(pooled: Path, synthetic: Path, schema: Schema) -> tuple[float, float]:
+    """The mean total variation distance of all tables of one attribute, and of two."""
+    one, other = _codes(pooled, schema), _codes(synthetic, schema)
+    return average_distance(one, other, schema.sizes, 1), average_distance(one, other, schema.sizes, 2)
 
 
 def _codes(path: Path, schema: Schema) -> list[NDArray[Any]]:

@@ -39,7 +39,9 @@ def add_verify_command(commands: Any) -> None:
 
 
 def _verify(chosen: argparse.Namespace) -> int:
-    data = chosen.manifest.read_bytes()
+    data = _read(chosen.manifest)
+    if chosen.table is not None and not chosen.table.is_file():
+        raise OperatorError(f"{chosen.table}: there is no such file")
     try:
         manifest = verify_manifest(data, {}, _key(chosen.curator_key))
         files = _files_at_hand(manifest, chosen.manifest.parent, chosen.table)
@@ -50,6 +52,13 @@ def _verify(chosen: argparse.Namespace) -> int:
     found = _findings(manifest, sorted(files), chosen.curator_key is not None)
     print(json.dumps(found, indent=1, ensure_ascii=False) if chosen.json else _in_words(found))
     return VERIFIED
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise OperatorError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _key(text: str | None) -> bytes | None:
