@@ -15,14 +15,14 @@ from party.house import House, opened
 from party.lock import served_alone
 from party.logs import json_log, log_libraries
 from party.receipts import Receipt
-from party.said import Said, call, curator_of, own_fingerprint, unknown_dataset
+from party.said import Said, call, curator_of, line_options, own_fingerprint, unknown_dataset
 from party.settings import Home, write_new
 from party.worker import lost
 
 
 def serve(home: Home, _chosen: Any) -> Said:
     log_libraries()
-    service.serve(home, json_log)
+    service.serve(home, json_log, **line_options)
     return Said({"stopped": True})
 
 

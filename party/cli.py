@@ -34,7 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         said: Said = chosen.run(Home(chosen.home), chosen)
     except (SubnError, OSError) as error:
         return _complain(error, chosen.json)
-    _say(said, chosen.json)
+    try:
+        _say(said, chosen.json)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return said.code
 
 

@@ -4,11 +4,13 @@ It does not know tasks or the curator's interface.
 """
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from typing import Any
 
 import uvicorn
 
@@ -24,16 +26,16 @@ from party.worker import Worker
 LOOPBACK = "127.0.0.1"
 
 
-def serve(home: Home, log: Log) -> None:
-    """Until SIGTERM or SIGINT; raises what makes serving impossible."""
+def serve(home: Home, log: Log, **seams: Any) -> None:
+    """Until SIGTERM or SIGINT; raises what makes serving impossible. `seams` are those of `client.Curator`."""
     with served_alone(home.lock), opened(home) as house, _listening(house) as listener:
-        asyncio.run(_serve(house, listener, log))
+        asyncio.run(_serve(house, listener, log, seams))
 
 
-async def _serve(house: House, listener: socket.socket, log: Log) -> None:
-    identity, curator = house.keys.identity.signing, house.curator
+async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[str, Any]) -> None:
+    signing, curator = house.keys.identity.signing, house.curator
     # One attempt per request: the worker waits between them, and says that it does.
-    async with Curator(curator.url, curator.name, identity, bytes.fromhex(curator.key), tries=1, log=log) as line:
+    async with Curator(curator.url, curator.name, signing, bytes.fromhex(curator.key), tries=1, **seams) as line:
         worker = Worker(house, line, Answering(house), log=log)
         server = _server(house, worker)
         work = asyncio.create_task(worker.run())
@@ -59,9 +61,10 @@ def _listening(house: House) -> Iterator[socket.socket]:
     try:
         listener = socket.create_server((LOOPBACK, port))
     except OSError as error:
+        why = os.strerror(error.errno or 0)
         raise SettingsError(
-            f"{LOOPBACK}:{port} cannot be listened at ({error.strerror}): stop who holds it, or set another port under "
-            f"[local] in {house.home.settings}"
+            f"{LOOPBACK}:{port} cannot be listened at ({why}): stop who holds it, or set another port under [local] in "
+            f"{house.home.settings}"
         ) from None
     with listener:
         yield listener

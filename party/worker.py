@@ -77,6 +77,8 @@ class Worker:
         answer = await asyncio.to_thread(self._answering.handle, run, task)
         if answer is not None:
             await self._deliver(answer)
+        elif run in asked:  # a curator that does not skip what waits for the data owner would be asked without end
+            await self._sleep(DECISION_SECONDS)
 
     async def _deliver(self, outgoing: Outgoing) -> None:
         run, step = outgoing.run, outgoing.step

@@ -5,6 +5,7 @@ It does not know any expected value.
 
 import asyncio
 import csv
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,15 @@ def make_home(
     (folder / "party.toml").write_text(SETTINGS.format(key=curator.key.public.hex(), **values) + peers + more)
     curator.know(name, identity(number).signing.public, identity(number).exchange.public)
     return Home(folder)
+
+
+def write_keys(home: Home, number: int) -> None:
+    """The keys that `tests.support` gives this party, where commands look for them."""
+    own = identity(number)
+    content = {"signing_key": own.signing.to_bytes().hex(), "exchange_key": own.exchange.to_bytes().hex()}
+    home.keys.mkdir(mode=0o700)
+    (home.keys / "identity.json").touch(0o600)
+    (home.keys / "identity.json").write_text(json.dumps(content | {"retired": []}))
 
 
 def fingerprint_of(number: int) -> str:

@@ -216,9 +216,10 @@ def test_a_wrong_code_enrols_nobody(fake, waits):
     assert "party-2" not in fake.parties
 
 
-def test_whoever_enrols_a_party_signs_with_the_key_that_it_names(fake, waits):
+@pytest.mark.parametrize("named", [b"{}", b'{"curator_key": "no key"}', b"[]", b"not JSON"])
+def test_whoever_enrols_a_party_signs_with_the_key_that_it_names(fake, waits, named):
     fake.codes["party-2"] = "secret-code"
-    fake.after.append(lambda _request, answer: Response(b'{"name": "party-2"}', 201, dict(answer.headers)))
+    fake.after.append(lambda _request, answer: Response(named, 201, dict(answer.headers)))
     own = line(fake, waits, name="party-2", key=identity(1).signing, curator_key=None)
     with pytest.raises(Untrusted):
         ask(own, "enrol", "secret-code", identity(1).exchange.public)

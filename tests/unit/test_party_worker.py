@@ -460,6 +460,48 @@ def test_other_runs_go_on_while_one_waits_for_the_data_owner(tmp_path, fake):
     assert first.ledger.request("run-0").state == "asked"
 
 
+def test_a_curator_that_repeats_an_undecided_invitation_is_not_asked_without_end(tmp_path, fake):
+    party = Party(make_home(tmp_path / "home", 0, fake, accept="ask"), 0, fake)
+    fake.start(run_terms())
+    invitation = task_of(fake, party)
+
+    async def work() -> list[float]:
+        slept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+
+        async def repeat(*_arguments: Any) -> tuple[str, bytes]:
+            return RUN, invitation
+
+        async with party.line() as line:
+            line.inbox = repeat  # type: ignore[method-assign]
+            worker = party.worker(line)
+            worker._sleep = sleep
+            for _ in range(3):
+                await worker.turn()
+        return slept
+
+    assert asyncio.run(work()) == [5, 5]
+
+
+def test_it_says_once_that_it_waits_for_the_data_owner(tmp_path, fake):
+    party = Party(make_home(tmp_path / "home", 0, fake, accept="ask"), 0, fake)
+    fake.start(run_terms())
+
+    async def work() -> None:
+        async with party.line() as line:
+            worker = party.worker(line)
+            for _ in range(3):
+                await worker.turn()
+            party.ledger.decide(RUN, accept=True)
+            await worker.turn()
+
+    asyncio.run(work())
+    said = [fields["runs"] for event, fields in party.logged if event == "waiting for the data owner's word"]
+    assert said == [[RUN]]
+
+
 def test_a_run_cancelled_before_the_decision_no_longer_waits_for_it(tmp_path, fake):
     party = Party(make_home(tmp_path / "home", 0, fake, accept="ask"), 0, fake)
     fake.start(run_terms())
