@@ -48,6 +48,8 @@ class CuratorClient:
         self._url, self._wait = url, wait
         headers = {"Authorization": f"Bearer {key}"}
         try:
+            if not url.startswith(("http://", "https://")):
+                raise httpx.InvalidURL("it begins neither with http:// nor with https://")
             self._http = httpx.Client(base_url=url, headers=headers, transport=transport, timeout=_TIMEOUT)
         except (httpx.InvalidURL, UnicodeError) as error:
             raise OperatorError(f"{url!r} is no URL of a curator: {error}") from None

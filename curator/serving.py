@@ -19,7 +19,7 @@ _GRACE = 10  # seconds for answers that are under way
 _log = logging.getLogger("curator")
 
 
-class _Server(uvicorn.Server):
+class CuratorServer(uvicorn.Server):
     """Wakes everybody who waits for news before it waits for them to leave."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
@@ -69,4 +69,4 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
     )
-    _Server(config, service).run([listener])
+    CuratorServer(config, service).run([listener])

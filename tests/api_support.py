@@ -4,19 +4,22 @@ It does not know any expected value.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
 import httpx
+import uvicorn
 from fastapi import FastAPI
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign
 from curator.api import make_app
 from curator.service import Service
+from curator.serving import CuratorServer, listening
 from protocol import authentication as a
 from protocol.exact import canonical_json
 from tests.curator_support import Desk
@@ -115,3 +118,19 @@ def with_api(desk: Desk, story: Callable[[Api], Awaitable[Any]]) -> Any:
             return await story(api)
 
     return asyncio.run(run())
+
+
+@contextmanager
+def served(desk: Desk) -> Iterator[tuple[str, str]]:
+    """The URL of a real server in a thread, and an operator's key."""
+    service = Service.of(desk.settings, desk.store, desk.keys, desk.orchestrator, desk.clock)
+    key = service.directory.new_operator_key("served", Stream.system())
+    listener = listening("127.0.0.1", 0)
+    server = CuratorServer(uvicorn.Config(make_app(service), log_config=None, access_log=False), service)
+    thread = Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", key
+    finally:
+        server.should_exit = True
+        thread.join()

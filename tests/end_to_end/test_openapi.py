@@ -3,7 +3,6 @@
 One half of the requests comes with an operator's key, or signed by a party; the other half as Schemathesis makes them.
 """
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,6 @@ from urllib.parse import quote
 import pytest
 import requests
 import schemathesis
-import uvicorn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
@@ -20,11 +18,9 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 
 from crypto.randomness import Stream
 from crypto.signing import sign
-from curator.api import make_app
-from curator.service import Service
-from curator.serving import listening
 from curator.settings import system_clock
 from protocol import authentication as a
+from tests.api_support import served
 from tests.curator_support import Clock, Desk
 
 EXAMPLES = 50  # of each operation
@@ -50,15 +46,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     run = desk.run("finished", noise="distributed")
     desk.finish(run)
     desk.run("waiting", noise="local")
-    service = Service.of(desk.settings, desk.store, desk.keys, desk.orchestrator, desk.clock)
-    key = service.directory.new_operator_key("tests", Stream.system())
-    listener = listening("127.0.0.1", 0)
-    running = uvicorn.Server(uvicorn.Config(make_app(service), log_config=None, access_log=False))
-    thread = threading.Thread(target=running.run, args=([listener],))
-    thread.start()
-    yield Server(f"http://127.0.0.1:{listener.getsockname()[1]}", desk, key, run)
-    running.should_exit = True
-    thread.join()
+    with served(desk) as (url, key):
+        yield Server(url, desk, key, run)
 
 
 def document(server: Server) -> Any:
