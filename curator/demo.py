@@ -46,6 +46,7 @@ _PEER = """
 [peers.{name}]
 fingerprint = "{fingerprint}"
 """
+_PATIENCE = 300  # seconds for a step: a hospital whose process has died does not hold the demonstration for days
 _AT_ONCE = 4  # programs that are started at the same time
 
 
@@ -174,6 +175,7 @@ def _enrol(wishes: Wishes, name: str, fingerprints: dict[str, str], url: str, co
 def _run(wishes: Wishes, client: CuratorClient, programs: Programs) -> Manifest:
     schema = client.add_schema((wishes.folder / "data" / "schema.json").read_bytes())
     body = {"schema": schema["hash"], "parties": wishes.hospitals, "epsilon": wishes.epsilon, "method": wishes.method}
+    body |= {"join_seconds": _PATIENCE, "step_seconds": _PATIENCE}
     plan = client.plan(body)
     prices = ", ".join(f"{party} {price}" for party, price in plan["price"].items())
     _say(f"a plan of {wishes.method} at these prices: {prices}; nothing is spent yet")

@@ -162,10 +162,10 @@ class CuratorClient:
         _refuse_problem(response)
         if response.status_code == httpx.codes.NO_CONTENT:
             return {}
-        try:
-            return dict(response.json())
-        except ValueError as error:
-            raise CuratorUnreachable(f"{self._url} does not answer like a curator: {error}") from None
+        found = _json_object(response)
+        if found is None:
+            raise CuratorUnreachable(f"{self._url} does not answer like a curator: no JSON object came back")
+        return found
 
     def _unreachable(self, error: httpx.HTTPError) -> CuratorUnreachable:
         return CuratorUnreachable(f"no curator answers at {self._url}: {error or type(error).__name__}")
@@ -175,15 +175,20 @@ def _refuse_problem(response: httpx.Response) -> None:
     if response.is_success:
         return
     response.read()
-    try:
-        problem = response.json()
-    except ValueError:
-        problem = None
-    if not isinstance(problem, dict):
+    problem = _json_object(response)
+    if problem is None:
         raise CuratorUnreachable(f"{response.url} answers {response.status_code}, and not as a curator does")
     if response.is_server_error:
         raise CuratorUnreachable(f"the curator answers {response.status_code}: {problem.get('detail')}")
     raise CuratorRefused(response.status_code, problem)
+
+
+def _json_object(response: httpx.Response) -> dict[str, Any] | None:
+    try:
+        found = response.json()
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _segment(name: str) -> str:
