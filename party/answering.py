@@ -15,10 +15,11 @@ from crypto.paillier import SMALLEST_BITS
 from crypto.randomness import Stream
 from crypto.signing import sign
 from party import frozen_rows, sealed_state
+from party.audit import unlogged
 from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unreadable
 from party.house import House
 from party.invitation import JOINING, examined, loaded, place_in
-from party.ledger import Request
+from party.ledger import REFUSAL, Request
 from party.receipts import Receipt
 from party.sealed_state import Kept
 from protocol.agreement import agree
@@ -71,9 +72,11 @@ class Answering:
         self._sums = sums
         self._smallest_key = smallest_key
         self._joined: dict[str, _Joined] = {}
+        self._log_may_lag = True  # behind the ledger: nobody knows yet how the process before this one ended
 
     def handle(self, run: str, data: bytes) -> Outgoing | None:
         """The answer to a task that the curator sent under the name `run`; None while the data owner has the word."""
+        self._catch_up()
         task = decode(data, CURATOR)
         if isinstance(task, Invitation):
             return self._invited(task, digest(data))
@@ -83,12 +86,14 @@ class Answering:
 
     def decided(self) -> list[Outgoing]:
         """Answers to invitations that were decided while no task was at hand: by the data owner, or before a kill."""
+        self._catch_up()
         waiting = [request for state in ("accepted", "refused", "active") for request in self._ledger.requests(state)]
         answers = [self._answer_invitation(r) for r in waiting if self._ledger.answered(r.run, JOINING) is None]
         return [one for one in answers if one is not None]
 
     def undelivered(self, receipts: Iterable[Receipt], open_runs: Iterable[str]) -> list[Outgoing]:
         """What a kill kept from leaving: answers in the ledger for which the curator has no receipt."""
+        self._catch_up()
         arrived = {(receipt.plan, receipt.step, receipt.digest) for receipt in receipts}
         return [
             sent
@@ -104,15 +109,11 @@ class Answering:
         self._audit.append("settled", run=run, outcome=outcome, reason=reason)
         self._forget(self._ledger.settle(run, outcome, reason))
 
-    def has_answered_all(self) -> bool:
-        """Whether some run waits for nothing more from this party: its end is near."""
-        return any(joined.kept.state.due is None for joined in self._joined.values())
-
     def tidy(self) -> None:
         """Remove rows of runs that a kill ended before they could be removed."""
         active = {request.plan_hash for request in self._ledger.requests("active")}
-        for file in self._house.home.rows.glob("*.rows"):
-            if file.stem not in active:
+        for file in self._house.home.rows.glob("*"):
+            if file.suffix != ".rows" or file.stem not in active:  # drafts are of nobody any more
                 file.unlink()
 
     # The invitation
@@ -130,23 +131,21 @@ class Answering:
             return self._object(run, task, error)
 
     def _judged(self, task: Invitation) -> Request:
-        """The policy's word on a new invitation, kept and audited."""
-        found = examined(self._house, task, self._smallest_key)
-        request = self._ledger.ask(
-            task.proposal.run,
-            plan_hash=task.plan,
+        """The policy's word on a new invitation, audited and kept: after a kill in between it is asked and said again."""
+        found, run, plan = examined(self._house, task, self._smallest_key), task.proposal.run, task.plan
+        decision, reasons = found.verdict.decision, found.verdict.reasons
+        self._audit.append("asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price))
+        self._audit.append("judged", run=run, plan=plan, decision=decision, reasons=list(reasons))
+        return self._ledger.ask(
+            run,
+            plan_hash=plan,
             dataset=found.dataset,
             plan=task.proposal.model_dump_json(),
             schema_text=task.schema_text,
             price=found.price,
-            verdict=found.verdict.decision,
-            reasons=found.verdict.reasons,
+            verdict=decision,
+            reasons=reasons,
         )
-        run, plan, price = request.run, request.plan_hash, str(found.price)
-        self._audit.append("asked", run=run, plan=plan, dataset=found.dataset or "", price=price)
-        reasons = list(found.verdict.reasons)
-        self._audit.append("judged", run=run, plan=plan, decision=found.verdict.decision, reasons=reasons)
-        return request
 
     def _answer_invitation(self, request: Request) -> Outgoing | None:
         """What the ledger says of an invitation, made into an answer."""
@@ -231,7 +230,7 @@ class Answering:
         )
         self._joined[run] = joined
         what = {"run": run, "step": step.name, "mechanism": mechanism, "charge": str(charge), "request": asked}
-        self._audit.append("answered", **what, reply=digest(data), bytes=len(data))
+        self._note("answered", **what, reply=digest(data), bytes=len(data))
         return self._outgoing(run, request.plan_hash, step.name, charge, data)
 
     def _decline(self, request: Request, step: str, asked: str, error: SubnError) -> Outgoing:
@@ -239,7 +238,7 @@ class Answering:
         reason = str(error)[:_LONGEST_REASON]
         refusal = encode(Refusal(plan=request.plan_hash, step=step, reason=reason))
         data = self._ledger.decline(request.run, step, request_digest=asked, reply=refusal, reason=reason)
-        self._audit.append("refused", run=request.run, step=step, reason=reason)
+        self._note("refused", run=request.run, step=step, reason=reason)
         self._forget(request)
         return self._outgoing(request.run, request.plan_hash, step, Fraction(0), data)
 
@@ -279,6 +278,26 @@ class Answering:
         return Outgoing(run, step, reply, sign(self._house.keys.identity.signing, RECEIPT, text))
 
     # Smaller things
+
+    def _note(self, event: str, **fields: str | int) -> None:
+        """A line about an answer that is in the ledger already."""
+        self._log_may_lag = True
+        self._audit.append(event, **fields)
+        self._log_may_lag = False
+
+    def _catch_up(self) -> None:
+        """Log what a kill or a full disk left out between ledger and log: nothing leaves that the log does not tell."""
+        if not self._log_may_lag:
+            return
+        for entry in unlogged(self._house.home.audit, self._ledger.entries()):
+            run, step = entry.run, entry.step
+            if entry.mechanism == REFUSAL:
+                self._audit.append("refused", run=run, step=step, reason=self._house.known(run).reason)
+                continue
+            what = {"run": run, "step": step, "mechanism": entry.mechanism, "charge": str(entry.charge)}
+            reply, size = entry.reply_digest, entry.reply_bytes
+            self._audit.append("answered", **what, request=entry.request_digest, reply=reply, bytes=size)
+        self._log_may_lag = False
 
     def _terms(self, request: Request) -> Terms:
         return agree(_plan(request), Schema.parse(request.schema_text), self._smallest_key)

@@ -68,7 +68,7 @@ class Worker:
             await self._deliver(outgoing)
         asked = [request.run for request in self._ledger.requests("asked")]
         self._say_what_waits(asked)
-        found = await self._curator.inbox(self._poll_seconds(asked), asked)
+        found = await self._curator.inbox(self._poll_seconds(), asked)
         if found is None:
             await self._settle()
             return
@@ -102,9 +102,10 @@ class Worker:
                 self._log("run ended", run=run.run, outcome=run.state, reason=reason)
         return [run.run for run in found if run.state not in ENDS]
 
-    def _poll_seconds(self, asked: Sequence[str]) -> int:
-        """Long, unless something comes that the curator cannot announce."""
-        return DECISION_SECONDS if asked or self._answering.has_answered_all() else LONGEST_POLL
+    def _poll_seconds(self) -> int:
+        """Long, unless something may come that is no task: the data owner's word, or the end of a run."""
+        is_open = any(request.state != "ended" for request in self._ledger.requests())
+        return DECISION_SECONDS if is_open else LONGEST_POLL
 
     def _say_what_waits(self, asked: Sequence[str]) -> None:
         if tuple(asked) != self._said:

@@ -6,6 +6,7 @@ import shutil
 from fractions import Fraction
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import Request, Response
 
@@ -441,6 +442,25 @@ def test_the_data_owner_is_asked_and_refuses(tmp_path, fake):
     without.ledger.decide("run-2", accept=False)
     without.turns()
     assert fake.runs["run-2"].reason == "the data owner does not want to take part"
+
+
+def test_the_end_of_a_run_is_noticed_soon(fake, parties):
+    """A run may be cancelled while it waits for others: what is set aside for it must not stay so for long."""
+    asked: list[str] = []
+    line = fake.transport()
+
+    class Noting(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            asked.append(request.url.query.decode())
+            return await line.handle_async_request(request)
+
+    first = parties[0]
+    first.turns(transport=Noting())
+    assert "wait=30" in asked
+    join(fake, parties)
+    asked.clear()
+    first.killed().turns(transport=Noting())
+    assert "wait=5" in asked
 
 
 def test_other_runs_go_on_while_one_waits_for_the_data_owner(tmp_path, fake):
