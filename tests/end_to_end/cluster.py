@@ -100,7 +100,9 @@ def wait(found: Callable[[], Any], what: str, *programs: Program, patience: floa
         time.sleep(_POLL)
 
 
-def command(program: str, *arguments: object, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+def command(
+    program: str, *arguments: object, env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     """One of the installed programs, run to its end."""
     return subprocess.run(
         [str(_SCRIPTS / program), *map(str, arguments)],
@@ -173,7 +175,9 @@ class Cluster:
         self._hang_up()
         self.http = httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=60)
 
-    def add(self, *names: str, rows: int = 60, rules: Mapping[str, Any] | None = None, total: str = "100000000") -> None:
+    def add(
+        self, *names: str, rows: int = 60, rules: Mapping[str, Any] | None = None, total: str = "100000000"
+    ) -> None:
         """Homes with keys and tables; nobody has enrolled yet."""
         tables = random_codes(self.schema, [rows] * len(names), seed=len(self.sites) + 1)
         new = [Site(name, self.folder / name, codes) for name, codes in zip(names, tables, strict=True)]

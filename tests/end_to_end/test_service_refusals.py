@@ -24,7 +24,9 @@ def asked(site: Site, run: str) -> Any:
 
 def settled(site: Site, run: str) -> Any:
     def found() -> Any:
-        return next((one for one in site.cli("requests", "--all") if one["run"] == run and one["state"] == "ended"), None)
+        return next(
+            (one for one in site.cli("requests", "--all") if one["run"] == run and one["state"] == "ended"), None
+        )
 
     return wait(found, f"{site.name} to settle {run}", site.running)
 
@@ -150,7 +152,9 @@ def test_exit_codes_of_wait(home: Cluster) -> None:
     run = home.finished(FIRST, SECOND)
     assert home.subn("wait", run).returncode == 0
     assert home.subn("wait", "no-such-run").returncode == 2
-    nobody = command("subn", "wait", run, "--timeout", "0.2", "--url", "http://127.0.0.1:9", "--key-file", home.key_file)
+    nobody = command(
+        "subn", "wait", run, "--timeout", "0.2", "--url", "http://127.0.0.1:9", "--key-file", home.key_file
+    )
     assert nobody.returncode == 1
 
 
