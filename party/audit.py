@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from party.errors import DiskFull, LedgerError, Unreadable
-from party.ledger import utc_now
+from party.ledger import REFUSAL, utc_now
 from party.ledger_tables import RECOVERED, Entry
 from protocol.exact import canonical_json
 
@@ -120,8 +120,16 @@ def entries(path: Path) -> Iterator[dict[str, Any]]:
 
 def unlogged(path: Path, answers: Iterable[Entry]) -> list[Entry]:
     """Answers in the ledger that the log does not tell of: a kill came between the two, or the log was cut."""
-    logged = {(e["run"], e["step"], e["reply"]) for e in entries(path) if e["event"] == "answered"}
-    return [a for a in answers if a.mechanism != RECOVERED and (a.run, a.step, a.reply_digest) not in logged]
+    told = list(entries(path))
+    logged = {(e["run"], e["step"], e["reply"]) for e in told if e["event"] == "answered"}
+    refused = {(e["run"], e["step"]) for e in told if e["event"] == "refused"}
+    return [
+        a
+        for a in answers
+        if a.mechanism != RECOVERED
+        and (a.run, a.step, a.reply_digest) not in logged
+        and not (a.mechanism == REFUSAL and (a.run, a.step) in refused)
+    ]
 
 
 def _lines(path: Path) -> Iterator[bytes]:

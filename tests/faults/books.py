@@ -1,0 +1,82 @@
+"""What must hold when a run is over, whatever was killed on the way: read from what is on disk at both sides.
+
+It does not know what was killed.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+
+from crypto.paillier import SMALLEST_BITS
+from curator import run_records as records
+from curator.keys import CuratorKeys
+from curator.publication import MANIFEST
+from curator.run_records import ReplyRecord
+from curator.run_views import RunViews
+from curator.store import Store
+from party import audit
+from party.ledger import Ledger
+from party.settings import Home
+from protocol.manifest import verify_manifest
+from protocol.terms import Terms
+
+Deliveries = Mapping[tuple[str, str, str], set[str]]  # by run, step and party: SHA-256 of what was sent
+
+
+def check_books(
+    curator: Path, homes: Mapping[str, Home], run: str, sent: Deliveries, smallest_key: int = SMALLEST_BITS
+) -> None:
+    """A finished run: published, verified, paid for once, and the same on both sides."""
+    store = Store.open(f"sqlite:///{curator / 'curator.db'}")
+    try:
+        views = RunViews(store)
+        found = views.run(run)
+        assert found.state == "finished", found
+        terms = views.terms(run)
+        with store.reading() as db:
+            replies = records.replies_of_run(db, run)
+            assert records.find_recovery(db, run).secret is None
+    finally:
+        store.close()
+    for number, member in enumerate(terms.plan.members):
+        own = [reply for reply in replies if reply.party == member.name]
+        check_party(homes[member.name], terms, number, own, sent)
+    _check_publication(curator, run, smallest_key)
+
+
+def check_party(
+    home: Home, terms: Terms, number: int, replies: Sequence[ReplyRecord], sent: Deliveries, outcome: str = "finished"
+) -> None:
+    run, name = terms.plan.run, terms.plan.members[number].name
+    ledger = Ledger.open(home.ledger)
+    try:
+        entries, request = ledger.entries(run=run), ledger.request(run)
+        everything = ledger.entries()
+        kept = ledger.kept(run)
+    finally:
+        ledger.close()
+    steps = [step for step in terms.steps if number in step.parties]
+    assert [entry.step for entry in entries] == [step.name for step in steps]
+    assert [entry.charge for entry in entries] == [step.charge(number) for step in steps]
+    assert sum((entry.charge for entry in entries), Fraction(0)) == terms.price(number)
+    assert [(r.step, r.digest, Fraction(r.charge)) for r in replies] == [
+        (entry.step, entry.reply_digest, entry.charge) for entry in entries
+    ]
+    for entry in entries:
+        assert sent[run, entry.step, name] == {entry.reply_digest}
+    assert request is not None
+    assert (request.state, request.outcome, request.reserved, kept) == ("ended", outcome, 0, None)
+    assert not list(home.rows.glob(f"{terms.plan_hash}*"))
+    assert audit.verify(home.audit) == []
+    assert audit.unlogged(home.audit, everything) == []
+    events = {entry["event"] for entry in audit.entries(home.audit) if entry.get("run") == run}
+    assert {"asked", "judged", "answered", "settled"} <= events
+
+
+def _check_publication(curator: Path, run: str, smallest_key: int) -> None:
+    folder = curator / "runs" / run
+    assert not list(folder.glob("*.part"))
+    digests = {file.name: sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file.name != MANIFEST}
+    assert len(digests) == 4
+    verify_manifest((folder / MANIFEST).read_bytes(), digests, CuratorKeys.load(curator).signing.public, smallest_key)
