@@ -11,6 +11,7 @@ from curator.demo import add_demo_command
 from curator.experiment_cli import add_experiment_commands
 from curator.operator_cli import add_operator_commands
 from curator.operator_client import CuratorUnreachable
+from curator.processes import ProgramFailed
 from curator.verify_cli import add_verify_command
 from protocol.errors import SubnError
 
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         return int(chosen.run(chosen))
-    except CuratorUnreachable as error:
+    except (CuratorUnreachable, ProgramFailed) as error:
         return _complain(str(error), FAILED)
     except SubnError as error:
         return _complain(str(error), USAGE_ERROR)

@@ -11,11 +11,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from types import FrameType
 from typing import Any
 
-from curator.operator_client import CuratorClient
+from curator.operator_client import ENDS, CuratorClient
 from curator.processes import ProgramFailed, Programs, installed, run
 from curator.progress import Screen, describe_run
 from curator.quality import errors_against
@@ -46,7 +46,8 @@ _PEER = """
 [peers.{name}]
 fingerprint = "{fingerprint}"
 """
-_PATIENCE = 300  # seconds for a step: a hospital whose process has died does not hold the demonstration for days
+_PATIENCE = 300  # seconds for a step
+_LOOK_SECONDS = 0.2  # between two looks at the run
 _AT_ONCE = 4  # programs that are started at the same time
 
 
@@ -181,12 +182,7 @@ def _run(wishes: Wishes, client: CuratorClient, programs: Programs) -> Manifest:
     _say(f"a plan of {wishes.method} at these prices: {prices}; nothing is spent yet")
     started = perf_counter()
     name = client.create_run(body, idempotency_key="demo")["run"]
-    screen = Screen(sys.stdout)
-    for _ in client.events(name):
-        screen.show(client.run(name))
-        for program in programs.started:
-            program.require_alive()
-    ended = client.run(name)
+    ended = _watched(client, name, programs)
     if ended["state"] != "finished":
         raise ProgramFailed(f"{describe_run(ended)}; the logs are in {programs.logs}")
     _say(f"the run took {perf_counter() - started:.1f} s")
@@ -195,6 +191,19 @@ def _run(wishes: Wishes, client: CuratorClient, programs: Programs) -> Manifest:
     for file in ("manifest.json", "table.csv", "network.json", "tables.json", "report.json"):
         client.download(name, file, result / file)
     return verify_manifest((result / "manifest.json").read_bytes(), {})
+
+
+def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, Any]:
+    """The run when it has ended; whoever dies meanwhile ends the watching at once."""
+    screen = Screen(sys.stdout)
+    while True:
+        for program in programs.started:
+            program.require_alive()
+        found = client.run(name)
+        screen.show(found)
+        if found["state"] in ENDS:
+            return found
+        sleep(_LOOK_SECONDS)
 
 
 def _say_what_it_took(wishes: Wishes, manifest: Manifest) -> None:

@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
-from protocol.errors import OperatorError
+from protocol.errors import OperatorError, SubnError
 
 _PATIENCE = 30.0  # seconds for a program to get ready
 _GRACE = 10.0  # seconds to stop before it is killed
@@ -23,7 +23,7 @@ _POLL = 0.05
 _LAST_LINES = 15
 
 
-class ProgramFailed(OperatorError):
+class ProgramFailed(SubnError):
     pass
 
 

@@ -1,6 +1,7 @@
 """`subn demo`: from nothing to a published table and back to nothing, and what it says when it cannot begin."""
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -26,15 +27,50 @@ def test_the_demonstration_ends_with_error_and_budgets_and_leaves_nothing_runnin
     out = tmp_path / "demo"
     code = "import sys; from curator.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "demo", "--method", "independent", "--parties", "2", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=150)
-    assert done.returncode == 0, done.stdout + done.stderr
-    error, *budgets = done.stdout.splitlines()[-3:]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
+        try:
+            said, _ = demo.communicate(timeout=100)
+        except subprocess.TimeoutExpired:
+            demo.terminate()  # it stops what it has started; killed, it could not
+            raise
+    assert demo.returncode == 0, said
+    error, *budgets = said.splitlines()[-3:]
     found = re.search(r"attributes (0\.\d{4}), pairs of attributes (0\.\d{4})$", error)
     assert found is not None
     assert 0 < float(found[1]) < float(found[2]) < 0.3
     assert budgets == [f"hospital-{k} spent 1 of its epsilon 1" for k in (1, 2)]
     assert processes_of(out) == []
     assert main(["verify", str(out / "result" / "manifest.json")]) == 0
+
+
+def test_interrupted_it_stops_what_it_has_started(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    code = "import sys; from curator.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "demo", "--parties", "2", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
+        assert demo.stdout is not None
+        while "a curator at" not in (line := demo.stdout.readline()):
+            assert line
+        assert processes_of(out / "curator")
+        demo.send_signal(signal.SIGTERM)
+        assert "subn: interrupted" in demo.stdout.read()
+    assert demo.returncode == 130
+    assert processes_of(out) == []
+
+
+def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    code = "import sys; from curator.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "demo", "--parties", "2", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
+        assert demo.stdout is not None
+        while "a plan of" not in (line := demo.stdout.readline()):
+            assert line
+        (hospital,) = processes_of(out / "hospital-2")
+        hospital.kill()
+        assert "hospital-2 stopped with exit code -9" in demo.stdout.read()
+    assert demo.returncode == 1
+    assert processes_of(out) == []
 
 
 @pytest.mark.parametrize(

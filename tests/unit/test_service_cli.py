@@ -92,7 +92,7 @@ def test_a_code_is_made_for_a_name(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "for south, until 20" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [["code", "north"], ["operator-key", "list"], ["serve"]])
+@pytest.mark.parametrize("command", [["code", "north"], ["operator-key", "list"], ["serve", "--port", "0"]])
 def test_a_home_that_was_never_set_up_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
