@@ -1,7 +1,11 @@
 """The README is true: its commands run, its links lead somewhere, its picture is the transition table."""
 
+import os
 import re
 import shlex
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +37,32 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
             assert main(arguments) == 0, command
     assert (tmp_path / "out/first/synthetic.csv").stat().st_size > 100_000
     assert (tmp_path / "out/second/manifest.json").is_file()
+
+
+def test_the_service_runs_step_by_step_as_written(tmp_path: Path) -> None:
+    """With free ports instead of the README's, so that tests can run beside each other."""
+    (script,) = re.findall(r"```bash\n(.*?)```", README, re.S)
+    ports = dict(zip(("8460", "8471", "8472"), free_ports(3), strict=True))
+    script = script.replace("port = 847$k", f"port = $((k == 1 ? {ports['8471']} : {ports['8472']}))")
+    script = "set -euo pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" + script.replace(
+        "8460", ports["8460"]
+    )
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len((tmp_path / "out/result/table.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 2000
+
+
+def free_ports(count: int) -> list[str]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [str(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
 
 
 def test_the_makefile_has_the_targets_that_the_readme_names() -> None:
