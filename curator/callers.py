@@ -11,11 +11,19 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from curator.authentication import SignedRequest
-from curator.errors import NotAuthenticated
+from curator.errors import NotAuthenticated, WrongVersion
 from curator.service import Service
 from curator.wire import Enrolment
-from protocol.authentication import NONCE_HEADER, PARTY_HEADER, SIGNATURE_HEADER, TIME_HEADER
+from protocol.authentication import (
+    NONCE_HEADER,
+    PARTY_HEADER,
+    PROTOCOL_VERSION,
+    SIGNATURE_HEADER,
+    TIME_HEADER,
+    VERSION_HEADER,
+)
 
+_LONGEST_ECHO = 20
 _BEARER = HTTPBearer(auto_error=False, description="An operator's key: `subn-curator init` or `operator-key add`.")
 _SIGNED = APIKeyHeader(
     name=SIGNATURE_HEADER,
@@ -71,6 +79,7 @@ async def anybody_of(request: Request, signature: _Signature, credentials: _Key)
 
 async def _signed_request(request: Request, signature: str | None) -> SignedRequest:
     headers = request.headers
+    _check_version(headers.get(VERSION_HEADER, str(PROTOCOL_VERSION)))
     absent = [name for name in (PARTY_HEADER, TIME_HEADER, NONCE_HEADER, SIGNATURE_HEADER) if not headers.get(name)]
     if absent or signature is None:
         raise NotAuthenticated(f"the request is not signed: {', '.join(absent)} missing; parties sign every request")
@@ -83,6 +92,15 @@ async def _signed_request(request: Request, signature: str | None) -> SignedRequ
         nonce=headers[NONCE_HEADER],
         signature=signature,
     )
+
+
+def _check_version(spoken: str) -> None:
+    """At the door, where it costs nothing: a message of another version would end a run."""
+    if spoken != str(PROTOCOL_VERSION):
+        raise WrongVersion(
+            f"you speak version {spoken[:_LONGEST_ECHO]} of the protocol, this curator version {PROTOCOL_VERSION}: "
+            "update one of the two"
+        )
 
 
 def _name(header: str) -> str:

@@ -4,6 +4,7 @@ CuratorError
 ├── NotAuthenticated    nobody that this curator knows signed this request
 │   ├── WrongClock      it is signed, but at a time that is not now
 │   └── Replayed        it is signed, but has been here before
+├── WrongVersion        the caller speaks another version of the protocol
 ├── Forbidden           the caller is known and may not do this
 ├── NotFound            there is no such run, party, schema or file
 ├── Conflict            it contradicts what is already so
@@ -32,6 +33,10 @@ class WrongClock(NotAuthenticated):
 
 
 class Replayed(NotAuthenticated):
+    pass
+
+
+class WrongVersion(CuratorError):
     pass
 
 

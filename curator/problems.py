@@ -59,6 +59,7 @@ KINDS: dict[type[BaseException], Kind] = {
     curator.NotAuthenticated: Kind(401, "not-authenticated", "The caller is not known", _AUTHENTICATE),
     curator.WrongClock: Kind(401, "wrong-clock", "The clocks differ too much", _AUTHENTICATE),
     curator.Replayed: Kind(401, "replayed", "The request has been here before", _AUTHENTICATE),
+    curator.WrongVersion: Kind(400, "wrong-version", "The versions of the protocol differ"),
     curator.Forbidden: Kind(403, "forbidden", "The caller may not do this"),
     curator.NotFound: Kind(404, "not-found", "There is no such thing"),
     curator.Conflict: Kind(409, "conflict", "It contradicts what is already so"),

@@ -131,7 +131,7 @@ class Answering:
             return self._object(run, task, error)
 
     def _judged(self, task: Invitation) -> Request:
-        """The policy's word on a new invitation, audited and kept: after a kill in between it is asked and said again."""
+        """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again."""
         found, run, plan = examined(self._house, task, self._smallest_key), task.proposal.run, task.plan
         decision, reasons = found.verdict.decision, found.verdict.reasons
         self._audit.append("asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price))

@@ -1,0 +1,231 @@
+"""A curator and parties as processes with a proxy between them: started, killed and started again by their numbers.
+
+It does not know what must hold afterwards (`books`).
+"""
+
+import csv
+import json
+import os
+import resource
+import signal
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from crypto.randomness import Stream
+from curator.directory import Directory
+from curator.keys import CuratorKeys
+from curator.operator_client import ENDS, CuratorClient, CuratorUnreachable
+from curator.settings import system_clock
+from curator.store import Store
+from party import keys, settings
+from party.policy import peer_fingerprint
+from party.settings import Home
+from protocol.coding import labels
+from tests.faults.books import check_books
+from tests.faults.proxy import Proxy
+from tests.support import BITS, random_codes
+
+CURATOR = "curator"
+PATIENCE = 60.0
+_SETTINGS = """
+[datasets.patients]
+source = "patients.csv"
+schema = "schema.json"
+epsilon_total = "1000"
+
+[policy]
+accept = "auto"
+epsilon_per_run = "2"
+
+[local]
+port = 0
+
+[curator]
+name = "{name}"
+url = "{url}"
+key = "{key}"
+"""
+
+
+class Cluster:
+    def __init__(self, folder: Path, rows: tuple[int, ...]) -> None:
+        self.folder, self.names = folder, [f"party-{k + 1}" for k in range(len(rows))]
+        self.proxy = Proxy()
+        self.home = folder / CURATOR
+        self.homes = {name: Home(folder / name) for name in self.names}
+        self.alive: dict[str, subprocess.Popen[bytes]] = {}
+        self.all_ever: list[int] = []
+        self.environment: dict[str, str] = {}
+        self._runs = 0
+        self._make(rows)
+        for name in (CURATOR, *self.names):
+            self.start(name)
+
+    # Setting up, by the programs' own functions
+
+    def _make(self, rows: tuple[int, ...]) -> None:
+        self.home.mkdir(parents=True)
+        curator_keys = CuratorKeys.create(self.home, Stream.system())
+        store = Store.open(f"sqlite:///{self.home / 'curator.db'}")
+        directory = Directory(store, system_clock)
+        self.operator_key = directory.new_operator_key("tests", Stream.system())
+        codes = random_codes(BITS, rows)
+        own = {name: keys.make(self.homes[name].keys).identity for name in self.names}
+        public = {name: (one.signing.public, one.exchange.public) for name, one in own.items()}
+        for number, name in enumerate(self.names):
+            code, _ = directory.new_code(name, Stream.system())
+            directory.enrol(code, name, *public[name])
+            directory.offer(name, "patients", BITS, rows[number])
+            self._furnish(self.homes[name].path, codes[number])
+            text = _SETTINGS.format(name=name, url=self.proxy.url, key=curator_keys.signing.public.hex())
+            for peer in self.names:
+                if peer != name:
+                    text += f'\n[peers.{peer}]\nfingerprint = "{peer_fingerprint(*public[peer])}"\n'
+            self.homes[name].settings.write_text(text)
+            settings.load(self.homes[name])
+        store.close()
+
+    def _furnish(self, home: Path, codes: Any) -> None:
+        with (home / "patients.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(BITS.names)
+            writer.writerows(zip(*labels(BITS, codes, Stream.keyed(b"labels")), strict=True))
+        (home / "schema.json").write_text(BITS.to_json())
+
+    # Processes
+
+    def log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def start(self, name: str, wait: bool = True) -> None:
+        program = "subn-curator" if name == CURATOR else "subn-party"
+        home = self.home if name == CURATOR else self.homes[name].path
+        command = [Path(sysconfig.get_path("scripts")) / program, "serve", "--home", home]
+        if name == CURATOR:
+            command += ["--port", "0"]
+        with self.log(name).open("ab") as log:
+            begun = log.tell()
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | {"SUBN_CURATOR_TICK_SECONDS": "0.2"} | self.environment,
+            )
+        self.alive[name] = process
+        self.all_ever.append(process.pid)
+        if wait or name == CURATOR:
+            line = self.wait_for_line(name, "listening", begun)
+            if name == CURATOR:
+                self.proxy.target = line["url"]
+
+    def lines(self, name: str, begun: int = 0) -> list[dict[str, Any]]:
+        with self.log(name).open("rb") as log:
+            log.seek(begun)
+            texts = log.read().decode().splitlines()
+        return [json.loads(text) for text in texts if text.startswith("{") and text.endswith("}")]
+
+    def wait_for_line(self, name: str, event: str, begun: int = 0) -> dict[str, Any]:
+        def found() -> dict[str, Any] | None:
+            said = next((line for line in self.lines(name, begun) if event in line["event"]), None)
+            assert said or self.alive[name].poll() is None, self.log(name).read_text()[-2000:]
+            return said
+
+        return self.until(found)
+
+    def until(self, found: Callable[[], Any], patience: float = PATIENCE) -> Any:
+        deadline = time.monotonic() + patience
+        while not (what := found()):
+            assert time.monotonic() < deadline, f"it did not come to that in {patience:g} s"
+            time.sleep(0.02)
+        return what
+
+    def kill(self, name: str) -> None:
+        """kill -9, and wait until it is gone."""
+        process = self.alive.pop(name)
+        assert process.poll() is None, f"{name} has died by itself: {self.log(name).read_text()[-2000:]}"
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+
+    def limit_files(self, name: str, size: int) -> None:
+        """No file of this process grows beyond so many bytes."""
+        resource.prlimit(self.alive[name].pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    def close(self) -> None:
+        for name in list(self.alive):
+            if self.alive[name].poll() is None:
+                self.kill(name)
+        self.proxy.close()
+
+    def orphans(self) -> list[int]:
+        """Processes of this cluster that still live although nobody holds them."""
+        held = {process.pid for process in self.alive.values()}
+        sessions = set(self.all_ever)
+        found = []
+        for process in psutil.process_iter(["pid"]):
+            try:
+                if os.getsid(process.pid) in sessions and process.pid not in held:
+                    found.append(process.pid)
+            except ProcessLookupError:
+                continue
+        return found
+
+    # Runs
+
+    def client(self) -> CuratorClient:
+        return CuratorClient(self.proxy.target, self.operator_key)
+
+    def begin(self, **wishes: Any) -> str:
+        self._runs += 1
+        body = {"schema": BITS.hash, "epsilon": "1", "noise": "distributed", "key_bits": 2048} | wishes
+        while True:
+            try:
+                with self.client() as client:
+                    return str(client.create_run(body, f"run-{self._runs}")["run"])
+            except CuratorUnreachable:  # killed as it began: the same key begins the same run
+                self.start_again()
+
+    def start_again(self) -> None:
+        """Whoever was killed."""
+        for name in (CURATOR, *self.names):
+            if name not in self.alive:
+                self.start(name)
+
+    def state(self, run: str) -> dict[str, Any]:
+        """Where the run stands; nothing while the curator is away."""
+        try:
+            with self.client() as client:
+                return client.run(run)
+        except CuratorUnreachable:
+            return {"state": "unknown"}
+
+    def end(self, run: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+
+        def is_over() -> bool:
+            found.update(self.state(run))
+            return found["state"] in ENDS
+
+        self.until(is_over)
+        return found
+
+    def settled(self, run: str, names: list[str] | None = None) -> None:
+        """All parties know that the run is over, and have put away what was its."""
+        for name in names or self.names:
+            self.until(
+                lambda name=name: (
+                    any(line["event"] == "run ended" and line["run"] == run for line in self.lines(name))
+                    and not list(self.homes[name].rows.glob("*"))
+                )
+            )
+
+    def check(self, run: str) -> None:
+        check_books(self.home, self.homes, run, self.proxy.sent)
+        assert self.orphans() == []

@@ -1,0 +1,129 @@
+"""kill -9 of real processes over real sockets, as requests arrive, as answers leave, and at moments in between.
+
+What must hold after each is in `books`; deaths at every single effect are in `test_deaths.py`.
+"""
+
+import random
+import time
+from threading import Event
+
+import pytest
+
+from tests.faults.processes import CURATOR, Cluster
+from tests.faults.proxy import Lost
+
+STEPS = ["joining", "correlations", "initial/1", "initial/2", "update/1", "update/2", "parameters"]
+DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    found = Cluster(tmp_path_factory.mktemp("cluster"), (30, 20))
+    yield found
+    found.close()
+    assert found.orphans() == []
+
+
+@pytest.fixture
+def cluster(programs):
+    programs.proxy.clear()
+    programs.start_again()
+    return programs
+
+
+def generated(seed, count):
+    """Steps are taken in turn, so that every one is hit; who dies and when is drawn."""
+    draw = random.Random(seed)
+    cases = []
+    for number in range(count):
+        step = STEPS[number % len(STEPS)]
+        victim = [CURATOR, "party-1", "party-2"][(number + number // len(STEPS)) % 3]
+        cases.append((victim, step, draw.choice(["lost before", "lost after", "after, but heard", "task taken"])))
+    return cases
+
+
+class Trap:
+    """Kills once, when the chosen moment of a run comes by at the proxy."""
+
+    def __init__(self, cluster, victim, step, moment):
+        self.cluster, self.victim, self.step, self.moment = cluster, victim, step, moment
+        self.run, self.sprung = "", Event()
+        self.tasks = 0
+        cluster.proxy.before, cluster.proxy.after = self.before, self.after
+
+    def before(self, exchange):
+        if self.moment == "lost before" and exchange.step == self.step:
+            self.spring(lost=True)
+
+    def after(self, exchange):
+        if exchange.step == self.step and self.moment in ("lost after", "after, but heard"):
+            self.spring(lost=self.moment == "lost after")
+        if self.moment == "task taken" and exchange.is_task:
+            self.tasks += 1
+            if self.tasks > STEPS.index(self.step):
+                self.spring(lost=False)
+
+    def spring(self, lost):
+        if not self.sprung.is_set():
+            self.sprung.set()
+            self.cluster.kill(self.victim)
+            if lost:
+                raise Lost
+
+
+def restarted_and_finished(cluster, run):
+    cluster.start_again()
+    assert cluster.end(run)["state"] == "finished"
+    cluster.settled(run)
+    cluster.check(run)
+
+
+@pytest.mark.parametrize(("victim", "step", "moment"), generated(seed=1, count=21))
+def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
+    trap = Trap(cluster, victim, step, moment)
+    run = cluster.begin()
+    assert trap.sprung.wait(60)
+    cluster.proxy.clear()
+    restarted_and_finished(cluster, run)
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("victim", [CURATOR, "party-1"])
+def test_killed_at_some_moment(cluster, victim, delay):
+    run = cluster.begin()
+    time.sleep(delay)
+    cluster.kill(victim)
+    restarted_and_finished(cluster, run)
+
+
+def test_everybody_is_killed_at_once(cluster):
+    Trap(cluster, "party-1", "update/1", "lost after")
+    run = cluster.begin()
+    cluster.until(lambda: "party-1" not in cluster.alive)
+    cluster.proxy.clear()
+    for name in (CURATOR, "party-2"):
+        cluster.kill(name)
+    for name in ("party-2", "party-1", CURATOR):
+        cluster.start(name, wait=False)
+    assert cluster.end(run)["state"] == "finished"
+    cluster.settled(run)
+    cluster.check(run)
+
+
+@pytest.mark.parametrize(("victim", "step", "moment"), generated(seed=2, count=5))
+def test_killed_with_encrypted_sums(cluster, victim, step, moment):
+    trap = Trap(cluster, victim, step, moment)
+    run = cluster.begin(noise="selected")
+    assert trap.sprung.wait(60)
+    cluster.proxy.clear()
+    restarted_and_finished(cluster, run)
+
+
+def test_a_home_is_served_by_one_process_and_free_again_when_that_is_killed(cluster):
+    first = cluster.alive["party-1"]
+    cluster.start("party-1", wait=False)
+    assert cluster.alive["party-1"].wait(30) == 1
+    assert f"process {first.pid} serves this home already" in cluster.log("party-1").read_text()
+    cluster.alive["party-1"] = first
+    cluster.kill("party-1")
+    cluster.start("party-1")
