@@ -62,7 +62,7 @@ class Cluster:
         self.alive: dict[str, subprocess.Popen[bytes]] = {}
         self.all_ever: list[int] = []
         self.environment: dict[str, str] = {}
-        self._runs = 0
+        self.runs: list[str] = []
         self._make(rows)
         for name in (CURATOR, *self.names):
             self.start(name)
@@ -125,6 +125,7 @@ class Cluster:
             line = self.wait_for_line(name, "listening", begun)
             if name == CURATOR:
                 self.proxy.target = line["url"]
+                self.proxy.is_up.set()
 
     def lines(self, name: str, begun: int = 0) -> list[dict[str, Any]]:
         with self.log(name).open("rb") as log:
@@ -150,6 +151,8 @@ class Cluster:
     def kill(self, name: str) -> None:
         """kill -9, and wait until it is gone."""
         process = self.alive.pop(name)
+        if name == CURATOR:
+            self.proxy.is_up.clear()
         assert process.poll() is None, f"{name} has died by itself: {self.log(name).read_text()[-2000:]}"
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
@@ -159,6 +162,7 @@ class Cluster:
         resource.prlimit(self.alive[name].pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def close(self) -> None:
+        self.proxy.is_up.set()
         for name in list(self.alive):
             if self.alive[name].poll() is None:
                 self.kill(name)
@@ -183,12 +187,12 @@ class Cluster:
         return CuratorClient(self.proxy.target, self.operator_key)
 
     def begin(self, **wishes: Any) -> str:
-        self._runs += 1
         body = {"schema": BITS.hash, "epsilon": "1", "noise": "distributed", "key_bits": 2048} | wishes
         while True:
             try:
                 with self.client() as client:
-                    return str(client.create_run(body, f"run-{self._runs}")["run"])
+                    self.runs.append(client.create_run(body, f"run-{len(self.runs)}")["run"])
+                    return self.runs[-1]
             except CuratorUnreachable:  # killed as it began: the same key begins the same run
                 self.start_again()
 
@@ -216,16 +220,16 @@ class Cluster:
         self.until(is_over)
         return found
 
-    def settled(self, run: str, names: list[str] | None = None) -> None:
-        """All parties know that the run is over, and have put away what was its."""
-        for name in names or self.names:
-            self.until(
-                lambda name=name: (
-                    any(line["event"] == "run ended" and line["run"] == run for line in self.lines(name))
-                    and not list(self.homes[name].rows.glob("*"))
-                )
-            )
-
-    def check(self, run: str) -> None:
-        check_books(self.home, self.homes, run, self.proxy.sent)
+    def check(self, run: str, *, settled: bool = False) -> None:
+        check_books(self.home, self.homes, run, self.proxy.sent, settled=settled)
         assert self.orphans() == []
+
+    def check_settled(self, run: str) -> None:
+        """Once more, when all parties know that the run is over: they need not hear of it at once."""
+        for name in self.names:
+            self.until(partial(self._has_settled, name, run))
+        self.check(run, settled=True)
+
+    def _has_settled(self, name: str, run: str) -> bool:
+        told = any(line["event"] == "run ended" and line["run"] == run for line in self.lines(name))
+        return told and not list(self.homes[name].rows.glob("*"))

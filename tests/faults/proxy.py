@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -55,6 +55,7 @@ class Proxy:
 
     def __init__(self) -> None:
         self.target = ""
+        self.is_up = Event()  # while the curator starts, requests wait: else most of a test would be parties' patience
         self.before: Fault = lambda exchange: None
         self.after: Fault = lambda exchange: None
         self.cut_at: Callable[[Exchange], int | None] = lambda exchange: None
@@ -83,6 +84,7 @@ class Proxy:
                 self.sent[key].add(sha256(exchange.body).hexdigest())
 
     def forward(self, exchange: Exchange, headers: dict[str, str]) -> None:
+        self.is_up.wait(30)
         there = urlsplit(self.target)
         line = http.client.HTTPConnection(there.hostname or "", there.port, timeout=120)
         try:

@@ -20,6 +20,8 @@ DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
 def programs(tmp_path_factory):
     found = Cluster(tmp_path_factory.mktemp("cluster"), (30, 20))
     yield found
+    for run in found.runs:
+        found.check_settled(run)
     found.close()
     assert found.orphans() == []
 
@@ -74,7 +76,6 @@ class Trap:
 def restarted_and_finished(cluster, run):
     cluster.start_again()
     assert cluster.end(run)["state"] == "finished"
-    cluster.settled(run)
     cluster.check(run)
 
 
@@ -106,7 +107,6 @@ def test_everybody_is_killed_at_once(cluster):
     for name in ("party-2", "party-1", CURATOR):
         cluster.start(name, wait=False)
     assert cluster.end(run)["state"] == "finished"
-    cluster.settled(run)
     cluster.check(run)
 
 
