@@ -127,6 +127,20 @@ def test_cancelled_refused_failed_and_late_runs_have_their_exit_codes(shell: She
     assert shell.json("wait", late, "--timeout", "60", code=4)["state"] == "timed_out"
 
 
+def test_waiting_lasts_until_the_run_ends(shell: Shell) -> None:
+    run = shell.start()
+    Timer(0.3, shell.desk.orchestrator.cancel, (run, "enough")).start()
+    assert "cancelled at joining: enough" in shell.run("wait", run, code=3)
+
+
+def test_a_revoked_party_is_shown_as_such(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(Desk(tmp_path / "other")) as (url, key):
+        monkeypatch.setenv("SUBN_URL", url)
+        (tmp_path / "key").write_text(key, encoding="utf-8")
+        assert shell.run("parties", "revoke", "party-2") == "party-2 is revoked\n"
+        assert "party-2 (revoked): " in shell.run("parties", "list")
+
+
 def active(shell: Shell, but: str) -> list[str]:
     return [run.run for run in shell.desk.views.runs(100) if run.run != but]
 
