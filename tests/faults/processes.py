@@ -12,6 +12,7 @@ import subprocess
 import sysconfig
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 

@@ -19,10 +19,13 @@ DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     found = Cluster(tmp_path_factory.mktemp("cluster"), (30, 20))
-    yield found
-    for run in found.runs:
-        found.check_settled(run)
-    found.close()
+    try:
+        yield found
+        found.start_again()
+        for run in found.runs:
+            found.check_settled(run)
+    finally:
+        found.close()
     assert found.orphans() == []
 
 
