@@ -27,6 +27,8 @@ TOKEN_FILE = "local-token"  # noqa: S105 - the name of the file
 _TOKEN_BYTES = 32
 _BEARER = HTTPBearer(auto_error=False, description=f"what stands in the home's file {TOKEN_FILE!r}")
 _MOST_LINES = 10_000
+# Nothing about requests is recorded or exported but the service's own log.
+_NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 
 class Reason(BaseModel):
@@ -46,7 +48,12 @@ def token_of(folder: Path) -> str:
 def make_app(house: House, token: str, trouble: Callable[[], str | None]) -> FastAPI:
     """`trouble` says what keeps the party from working, if anything does."""
     app = FastAPI(
-        title="dp-subn party", version=version("dp-subn"), docs_url=None, redoc_url=None, description=__doc__ or ""
+        title="dp-subn party",
+        version=version("dp-subn"),
+        docs_url=None,
+        redoc_url=None,
+        description=__doc__ or "",
+        telemetry=_NO_TELEMETRY,
     )
     app.add_exception_handler(SubnError, _problem)
     _add_health(app, house, trouble)
