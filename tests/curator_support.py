@@ -3,7 +3,7 @@
 It does not know any expected value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from protocol.messages import Invitation, Refusal, decode, encode
 from protocol.participant import accept, answer
 from protocol.party_state import PartyState
 from protocol.schema import Schema
-from protocol.secure_sum import PartySums
 from protocol.terms import Terms
 from tests.support import BITS, SMALL_BITS, identity, random_codes
 
@@ -66,12 +65,11 @@ class Outgoing:
 class Bystander:
     """A party as the curator sees it: it answers every task once, and sends the same bytes ever after."""
 
-    def __init__(self, number: int, name: str, codes: Sequence[Any], stream: Stream | None = None) -> None:
+    def __init__(self, number: int, name: str, codes: Sequence[Any]) -> None:
         self.name, self.number, self.identity = name, number, identity(number)
-        self._codes, self._stream = list(codes), stream or Stream.keyed(b"bystander", name)
+        self._codes, self._stream = list(codes), Stream.keyed(b"bystander", name)
         self._states: dict[str, tuple[Terms, Rows, PartyState]] = {}
         self.outbox: dict[tuple[str, str], Outgoing] = {}
-        self.sums: Callable[[Terms, int], PartySums] | None = None  # stands in for the cryptography
 
     def handle(self, run: str, question: bytes) -> Outgoing:
         task = decode(question, "curator")
@@ -90,8 +88,7 @@ class Bystander:
             terms = agree(task.proposal, Schema.parse(task.schema_text), SMALL_BITS)
             rows = Rows(terms.domain, terms.encoding.encode(self._codes))
             me = [member.name for member in terms.plan.members].index(self.name)
-            sums = self.sums(terms, me) if self.sums else None
-            state, reply = accept(terms, me, self.identity, rows, self._stream, sums)
+            state, reply = accept(terms, me, self.identity, rows, self._stream)
         else:
             terms, rows, state = self._states[run]
             state, reply = answer(state, task, rows, self._stream)
@@ -134,13 +131,14 @@ class Desk:
     def open(self) -> None:
         self.store = Store.open(self.settings.store_url)
         self._started += 1
+        label = str(self._started)  # a restarted process draws other randomness than the one before
         self.orchestrator = Orchestrator(
             self.store,
             self.keys,
             self.settings,
             Seams(
                 clock=self.clock,
-                streams=self.streams,
+                streams=lambda purpose: Stream.keyed(b"desk" + label.encode(), purpose + str(self.tick_stream())),
                 crypto=self.crypto or PaillierCrypto(),
                 smallest_key=SMALL_BITS,
             ),
@@ -150,10 +148,9 @@ class Desk:
 
     _drawn = 0
 
-    def streams(self, purpose: str) -> Stream:
-        """Never the same twice; a restarted process draws other randomness than the one before."""
+    def tick_stream(self) -> int:
         self._drawn += 1
-        return Stream.keyed(b"desk%d" % self._started, purpose + str(self._drawn))
+        return self._drawn
 
     def restart(self) -> None:
         """As after kill -9: nothing of memory survives."""
