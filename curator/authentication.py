@@ -4,6 +4,7 @@ It does not know HTTP; the headers are given as texts.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,7 +15,7 @@ from crypto.errors import CryptoError
 from crypto.signing import verify
 from curator.database import nonces, operator_keys, parties
 from curator.directory import hashed
-from curator.errors import Forbidden, NotAuthenticated, Replayed, WrongClock
+from curator.errors import Forbidden, NotAuthenticated, Replayed, StoreUnavailable, WrongClock
 from curator.settings import Clock
 from curator.store import Store
 from protocol.authentication import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, request_text
@@ -40,6 +41,7 @@ class SignedRequest:
 class Authentication:
     store: Store
     clock: Clock
+    on_failure: Callable[[StoreUnavailable], None] = lambda _error: None  # told when the store does not take a nonce
 
     def party(self, request: SignedRequest) -> str:
         """The name of the enrolled party that has signed this request, now, and for the first time."""
@@ -51,9 +53,13 @@ class Authentication:
         self._check(request, row.signing_key)
         if row.revoked is not None:
             raise Forbidden(f"{request.sender} was revoked by the operator: it can enrol under another name only")
-        with self.store.writing() as db:
-            self._use_nonce(db, request)
-            db.execute(update(parties).where(parties.c.name == request.sender).values(last_seen=self.clock()))
+        try:
+            with self.store.writing() as db:
+                self._use_nonce(db, request)
+                db.execute(update(parties).where(parties.c.name == request.sender).values(last_seen=self.clock()))
+        except StoreUnavailable as error:
+            self.on_failure(error)
+            raise
         return request.sender
 
     def newcomer(self, request: SignedRequest, signing_key: bytes) -> None:

@@ -153,7 +153,7 @@ def create_run(
 ) -> wire.Run:
     run, is_new = service.orchestrator.create_run(body, idempotency_key)
     response.status_code = 201 if is_new else 200
-    return service.views.run(run)
+    return service.orchestrator.view(run)
 
 
 @router.get("/runs", summary="All runs, the oldest first")
@@ -164,7 +164,7 @@ def runs(_operator: Operator, service: TheService, limit: Limit = 100, after: Af
 
 @router.get("/runs/{run}", summary="Where a run stands")
 def run(_operator: Operator, run: Annotated[RunId, Path()], service: TheService) -> wire.Run:
-    return service.views.run(run)
+    return service.orchestrator.view(run)
 
 
 @router.post("/runs/{run}/cancel", summary="End a run; what was spent stays spent")
@@ -175,7 +175,7 @@ def cancel(
     body: wire.Cancellation | None = None,
 ) -> wire.Run:
     service.orchestrator.cancel(run, body.reason if body else None)
-    return service.views.run(run)
+    return service.orchestrator.view(run)
 
 
 @router.get(

@@ -18,6 +18,7 @@ from threading import Lock
 from crypto.errors import CryptoError
 from crypto.signing import verify
 from curator import run_records as records
+from curator import wire
 from curator.beginnings import begun, rebuilt, run_name
 from curator.directory import Directory, refuse_changed_members
 from curator.errors import Conflict, Forbidden, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
@@ -54,6 +55,7 @@ class Orchestrator:
         self.changed: Callable[[str], None] = lambda _run: None
         self._live: dict[str, LiveRun] = {}
         self._creating = Lock()
+        self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
 
     # What operators do
 
@@ -86,6 +88,12 @@ class Orchestrator:
         """Where the published files of a finished run are."""
         return self.settings.home / "runs" / run
 
+    def view(self, run: str) -> wire.Run:
+        """The run as it is stored; what holds it up is shown also while that cannot be stored."""
+        found, live = self.views.run(run), self._live.get(run)
+        pause = None if live is None else live.pause
+        return found if pause is None else found.model_copy(update={"reason": f"paused: {pause.reason}"})
+
     # What parties do
 
     def inbox(self, party: str, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
@@ -110,13 +118,21 @@ class Orchestrator:
 
     def tick(self) -> None:
         """Deadlines, the results of complete runs, another try of what the store or a full disk held up."""
+        failure, self._failure = self._failure, None
         for live in self._runs_in_memory():
             # A run whose lock is held is at work; its time comes with the next tick.
             if live.lock.acquire(blocking=False):
                 try:
-                    self._tend(live)
+                    if failure is not None and live.pause is None and not live.ended:
+                        self._hold_up(live, failure[1], since=failure[0])
+                    else:
+                        self._tend(live)
                 finally:
                     live.lock.release()
+
+    def store_failed(self, error: StoreUnavailable) -> None:
+        """Nobody can deliver anything: the next tick pauses all runs, so that no party is blamed for the time."""
+        self._failure = self._failure or (self._seams.clock(), error)
 
     def recover(self) -> None:
         """Rebuild all runs that have not ended, as they were; refuses keys that are not those of the store."""
@@ -233,11 +249,11 @@ class Orchestrator:
         else:
             self._end(live, Ending("finished"), outputs)
 
-    def _hold_up(self, live: LiveRun, error: Exception) -> None:
+    def _hold_up(self, live: LiveRun, error: Exception, since: int | None = None) -> None:
         """The run waits, with all that was stored, until the store or the disk takes more."""
         now = self._seams.clock()
         if live.pause is None:
-            live.pause = Pause(now, _trouble(error))
+            live.pause = Pause(now if since is None else since, _trouble(error))
             _log.warning("run %s pauses: %s", live.run, live.pause.reason)
         live.pause.wait_longer(now)
         if not live.pause.noted:

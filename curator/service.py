@@ -33,7 +33,8 @@ class Service:
         orchestrator: Orchestrator,
         clock: Clock = system_clock,
     ) -> "Service":
-        return cls(settings, store, keys, orchestrator, Relay(orchestrator), Authentication(store, clock))
+        authentication = Authentication(store, clock, orchestrator.store_failed)
+        return cls(settings, store, keys, orchestrator, Relay(orchestrator), authentication)
 
     @classmethod
     def open(cls, settings: Settings) -> "Service":

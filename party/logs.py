@@ -6,6 +6,7 @@ It does not know what is logged; whoever logs keeps rows, counts and keys out.
 import json
 import logging
 import sys
+from contextlib import suppress
 from typing import Any
 
 from party.ledger import utc_now
@@ -13,7 +14,8 @@ from party.ledger import utc_now
 
 def json_log(event: str, **fields: Any) -> None:
     line = {"time": utc_now(), "event": event, **fields}
-    print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)
+    with suppress(OSError):  # a full disk, or a pipe that nobody reads any more, must not end the service
+        print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)
 
 
 class JsonLines(logging.Handler):
