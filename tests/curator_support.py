@@ -131,14 +131,13 @@ class Desk:
     def open(self) -> None:
         self.store = Store.open(self.settings.store_url)
         self._started += 1
-        label = str(self._started)  # a restarted process draws other randomness than the one before
         self.orchestrator = Orchestrator(
             self.store,
             self.keys,
             self.settings,
             Seams(
                 clock=self.clock,
-                streams=lambda purpose: Stream.keyed(b"desk" + label.encode(), purpose + str(self.tick_stream())),
+                streams=self.streams,
                 crypto=self.crypto or PaillierCrypto(),
                 smallest_key=SMALL_BITS,
             ),
@@ -148,9 +147,10 @@ class Desk:
 
     _drawn = 0
 
-    def tick_stream(self) -> int:
+    def streams(self, purpose: str) -> Stream:
+        """Never the same twice; a restarted process draws other randomness than the one before."""
         self._drawn += 1
-        return self._drawn
+        return Stream.keyed(b"desk%d" % self._started, purpose + str(self._drawn))
 
     def restart(self) -> None:
         """As after kill -9: nothing of memory survives."""
