@@ -31,6 +31,8 @@ from protocol.manifest import Manifest, verify_manifest
 from protocol.plan import Plan
 from protocol.terms import Terms
 from tests.curator_support import Clock, Desk
+from tests.end_to_end.cluster import Cluster
+from tests.end_to_end.conftest import PARTIES
 from tests.fake_curator import FakeCurator
 from tests.party_support import Party, make_home
 from tests.support import MIXED, SMALL_BITS, identity, random_codes
@@ -179,3 +181,31 @@ def test_other_randomness_gives_another_table(tmp_path: Path) -> None:
         for party in parties:
             party.ledger.close()
     assert tables[0] != tables[1]
+
+
+# The programs themselves, with real cryptography
+
+
+@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn"])
+def test_the_manifest_says_what_the_simulation_says(home: Cluster, tmp_path: Path, method: str) -> None:
+    """What no randomness decides is equal: the plan but for names and keys, the prices, the phases."""
+    names, schema, data = PARTIES[:3], tmp_path / "schema.json", tmp_path / "all.csv"
+    schema.write_text(home.schema.to_json())
+    tables = [(home.sites[name].home / "patients.csv").read_text().splitlines() for name in names]
+    data.write_text("\n".join([tables[0][0], *(row for table in tables for row in table[1:])]) + "\n")
+    files = ["--data", data, "--schema", schema, "--out", tmp_path / "out", "--json"]
+    wishes = ["--epsilon", "2", "--method", method, "--noise", "distributed"]
+    done = home.subn("simulate", *files, *wishes)
+    assert done.returncode == 0, done.stderr
+    simulated = json.loads(done.stdout)
+    manifest = verify_manifest(home.get(home.finished(*names, method=method), "manifest.json"), {})
+    plan = manifest.plan.model_dump(mode="json", exclude={"run", "members"})
+    told = simulated["parameters"] | {field: simulated[field] for field in ("method", "preset", "epsilon")}
+    assert plan == {field: told[field] for field in plan}
+    assert [party["spent"] for party in simulated["parties"]] == [str(record.spent) for record in manifest.parties]
+    assert [party["rows"] for party in simulated["parties"]] == [member.rows for member in manifest.plan.members]
+    assert [phase["name"] for phase in simulated["phases"]] == [phase.name for phase in manifest.phases]
+    simulated_work = [(one["name"], one["cells"], one["ciphertexts"]) for one in simulated["phases"]]
+    work = [(phase.name, phase.cells, phase.ciphertexts) for phase in manifest.phases]
+    fixed = 2 if method == "dp-subn" else 1  # joining, and all pairs; what is counted then follows from noisy scores
+    assert simulated_work[:fixed] == work[:fixed]
