@@ -63,7 +63,8 @@ class Cluster:
         self.alive: dict[str, subprocess.Popen[bytes]] = {}
         self.all_ever: list[int] = []
         self.environment: dict[str, str] = {}
-        self.runs: list[str] = []
+        self.begun = 0
+        self.finished: list[str] = []
         self._make(rows)
         for name in (CURATOR, *self.names):
             self.start(name)
@@ -134,6 +135,10 @@ class Cluster:
             texts = log.read().decode().splitlines()
         return [json.loads(text) for text in texts if text.startswith("{") and text.endswith("}")]
 
+    def said(self, name: str, words: str, begun: int = 0) -> bool:
+        """Whether a line of its log holds these words."""
+        return any(words in json.dumps(line) for line in self.lines(name, begun))
+
     def wait_for_line(self, name: str, event: str, begun: int = 0) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:
             said = next((line for line in self.lines(name, begun) if event in line["event"]), None)
@@ -189,11 +194,11 @@ class Cluster:
 
     def begin(self, **wishes: Any) -> str:
         body = {"schema": BITS.hash, "epsilon": "1", "noise": "distributed", "key_bits": 2048} | wishes
+        self.begun += 1
         while True:
             try:
                 with self.client() as client:
-                    self.runs.append(client.create_run(body, f"run-{len(self.runs)}")["run"])
-                    return self.runs[-1]
+                    return str(client.create_run(body, f"run-{self.begun}")["run"])
             except CuratorUnreachable:  # killed as it began: the same key begins the same run
                 self.start_again()
 
@@ -220,6 +225,13 @@ class Cluster:
 
         self.until(is_over)
         return found
+
+    def finishes(self, run: str) -> None:
+        """The run finishes, and everything is as it must be."""
+        ended = self.end(run)
+        assert (ended["state"], ended["culprit"], ended["reason"]) == ("finished", None, None)
+        self.check(run)
+        self.finished.append(run)
 
     def check(self, run: str, *, settled: bool = False) -> None:
         check_books(self.home, self.homes, run, self.proxy.sent, settled=settled)

@@ -25,6 +25,7 @@ class Exchange:
     path: str
     party: str
     body: bytes = field(repr=False)
+    requested: dict[str, str] = field(repr=False, default_factory=dict)  # headers
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)
     answer: bytes = field(repr=False, default=b"")
@@ -62,10 +63,15 @@ class Proxy:
         self.sent: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         self.exchanges: list[Exchange] = []
         self._lock = Lock()
+        self._port = 0
+        self.open()
+        self.url = f"http://127.0.0.1:{self._port}"
+
+    def open(self) -> None:
         handler = type("Handler", (_Handler,), {"proxy": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._port = self._server.server_address[1]
         Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def clear(self) -> None:
@@ -73,6 +79,7 @@ class Proxy:
         self.cut_at = lambda exchange: None
 
     def close(self) -> None:
+        """From now on connections are refused; `open` ends that."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -108,6 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.proxy.note(exchange)
             self.proxy.before(exchange)
             kept = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
+            exchange.requested = kept
             self.proxy.forward(exchange, kept)
             self.proxy.after(exchange)
             self._answer(exchange)

@@ -1,4 +1,4 @@
-"""No room on either side: the run pauses, both sides say so, and it goes on when there is room; nothing is paid twice."""
+"""No room on either side: the run pauses, both sides say so, and it goes on when there is; nothing is paid twice."""
 
 import resource
 
@@ -8,27 +8,10 @@ import pytest
 from curator.errors import StoreUnavailable
 from tests.api_support import with_api
 from tests.curator_support import Desk
-from tests.faults.processes import CURATOR, Cluster
+from tests.faults.processes import CURATOR
 
 NO_LIMIT = resource.RLIM_INFINITY
 PLAIN = {"noise": "distributed"}
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    found = Cluster(tmp_path_factory.mktemp("cluster"), (30, 20))
-    try:
-        yield found
-        for run in found.runs:
-            found.check_settled(run)
-    finally:
-        found.close()
-
-
-@pytest.fixture
-def cluster(programs):
-    programs.proxy.clear()
-    return programs
 
 
 def full_from(cluster, name, step):
@@ -63,8 +46,7 @@ def test_a_party_without_room_holds_the_run_and_says_why(cluster, step):
     assert [one["party"] for one in waiting["waiting_for"]] == ["party-1"]
     cluster.proxy.clear()
     cluster.limit_files("party-1", NO_LIMIT)
-    assert cluster.end(run)["state"] == "finished"
-    cluster.check(run)
+    cluster.finishes(run)
 
 
 @pytest.mark.parametrize("step", ["joining", "initial/1", "parameters"])
@@ -76,12 +58,10 @@ def test_a_curator_without_room_pauses_and_says_so(cluster, step):
     what_party_says(cluster, "party-1", "takes nothing more")
     cluster.proxy.clear()
     cluster.limit_files(CURATOR, NO_LIMIT)
-    ended = cluster.end(run)
-    assert (ended["state"], ended["reason"]) == ("finished", None)
+    cluster.finishes(run)
     with cluster.client() as client:
         kinds = [event["kind"] for event in client.events(run)]
     assert kinds.count("paused") == kinds.count("resumed") >= 1
-    cluster.check(run)
 
 
 def test_results_that_cannot_be_written_are_written_later(cluster):
@@ -93,8 +73,7 @@ def test_results_that_cannot_be_written_are_written_later(cluster):
     cluster.until(lambda: "results cannot be written" in (cluster.state(run)["reason"] or ""))
     runs.unlink()
     aside.rename(runs)
-    assert cluster.end(run)["state"] == "finished"
-    cluster.check(run)
+    cluster.finishes(run)
 
 
 def test_a_party_killed_without_room_goes_on_when_there_is_room(cluster):
@@ -104,8 +83,7 @@ def test_a_party_killed_without_room_goes_on_when_there_is_room(cluster):
     cluster.proxy.clear()
     cluster.kill("party-1")
     cluster.start("party-1")
-    assert cluster.end(run)["state"] == "finished"
-    cluster.check(run)
+    cluster.finishes(run)
 
 
 def test_nobody_is_blamed_for_the_time_in_which_the_curator_could_not_store(tmp_path, monkeypatch):

@@ -9,31 +9,11 @@ from threading import Event
 
 import pytest
 
-from tests.faults.processes import CURATOR, Cluster
+from tests.faults.processes import CURATOR
 from tests.faults.proxy import Lost
 
 STEPS = ["joining", "correlations", "initial/1", "initial/2", "update/1", "update/2", "parameters"]
 DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    found = Cluster(tmp_path_factory.mktemp("cluster"), (30, 20))
-    try:
-        yield found
-        found.start_again()
-        for run in found.runs:
-            found.check_settled(run)
-    finally:
-        found.close()
-    assert found.orphans() == []
-
-
-@pytest.fixture
-def cluster(programs):
-    programs.proxy.clear()
-    programs.start_again()
-    return programs
 
 
 def generated(seed, count):
@@ -78,8 +58,7 @@ class Trap:
 
 def restarted_and_finished(cluster, run):
     cluster.start_again()
-    assert cluster.end(run)["state"] == "finished"
-    cluster.check(run)
+    cluster.finishes(run)
 
 
 @pytest.mark.parametrize(("victim", "step", "moment"), generated(seed=1, count=21))
@@ -109,8 +88,7 @@ def test_everybody_is_killed_at_once(cluster):
         cluster.kill(name)
     for name in ("party-2", "party-1", CURATOR):
         cluster.start(name, wait=False)
-    assert cluster.end(run)["state"] == "finished"
-    cluster.check(run)
+    cluster.finishes(run)
 
 
 @pytest.mark.parametrize(("victim", "step", "moment"), generated(seed=2, count=5))
