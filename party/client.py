@@ -217,7 +217,7 @@ class Curator:
         request.headers.update(self._signed(request, body, nonce))
         try:
             answer = await self._http.send(request)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:  # nobody there, a broken line, or bytes that make no answer
             raise Unreachable(f"{self._http.base_url} does not answer ({type(error).__name__}: {error})") from error
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status_code in _LATER:
             raise Unreachable(f"{self._http.base_url} says {answer.status_code}: {_complaint(answer)}")

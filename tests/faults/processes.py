@@ -19,9 +19,11 @@ from typing import Any
 import psutil
 
 from crypto.randomness import Stream
+from curator import run_records as records
 from curator.directory import Directory
 from curator.keys import CuratorKeys
 from curator.operator_client import ENDS, CuratorClient, CuratorUnreachable
+from curator.run_records import ReplyRecord
 from curator.settings import system_clock
 from curator.store import Store
 from party import keys, settings
@@ -189,6 +191,15 @@ class Cluster:
 
     # Runs
 
+    def replies(self, run: str) -> list[ReplyRecord]:
+        """The answers that the curator has stored."""
+        store = Store.open(f"sqlite:///{self.home / 'curator.db'}")
+        try:
+            with store.reading() as db:
+                return records.replies_of_run(db, run)
+        finally:
+            store.close()
+
     def client(self) -> CuratorClient:
         return CuratorClient(self.proxy.target, self.operator_key)
 
@@ -203,9 +214,9 @@ class Cluster:
                 self.start_again()
 
     def start_again(self) -> None:
-        """Whoever was killed."""
+        """Whoever was killed, or died in a test before."""
         for name in (CURATOR, *self.names):
-            if name not in self.alive:
+            if name not in self.alive or self.alive[name].poll() is not None:
                 self.start(name)
 
     def state(self, run: str) -> dict[str, Any]:
@@ -240,9 +251,9 @@ class Cluster:
     def check_settled(self, run: str) -> None:
         """Once more, when all parties know that the run is over: they need not hear of it at once."""
         for name in self.names:
-            self.until(partial(self._has_settled, name, run))
+            self.until(partial(self.has_settled, name, run))
         self.check(run, settled=True)
 
-    def _has_settled(self, name: str, run: str) -> bool:
+    def has_settled(self, name: str, run: str) -> bool:
         told = any(line["event"] == "run ended" and line["run"] == run for line in self.lines(name))
         return told and not list(self.homes[name].rows.glob("*"))

@@ -5,14 +5,12 @@ What must hold after each is in `books`; deaths at every single effect are in `t
 
 import random
 import time
-from threading import Event
 
 import pytest
 
 from tests.faults.processes import CURATOR
-from tests.faults.proxy import Lost
+from tests.faults.trap import STEPS, Trap
 
-STEPS = ["joining", "correlations", "initial/1", "initial/2", "update/1", "update/2", "parameters"]
 DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
 
 
@@ -25,35 +23,6 @@ def generated(seed, count):
         victim = [CURATOR, "party-1", "party-2"][(number + number // len(STEPS)) % 3]
         cases.append((victim, step, draw.choice(["lost before", "lost after", "after, but heard", "task taken"])))
     return cases
-
-
-class Trap:
-    """Kills once, when the chosen moment of a run comes by at the proxy."""
-
-    def __init__(self, cluster, victim, step, moment):
-        self.cluster, self.victim, self.step, self.moment = cluster, victim, step, moment
-        self.run, self.sprung = "", Event()
-        self.tasks = 0
-        cluster.proxy.before, cluster.proxy.after = self.before, self.after
-
-    def before(self, exchange):
-        if self.moment == "lost before" and exchange.step == self.step:
-            self.spring(lost=True)
-
-    def after(self, exchange):
-        if exchange.step == self.step and self.moment in ("lost after", "after, but heard"):
-            self.spring(lost=self.moment == "lost after")
-        if self.moment == "task taken" and exchange.is_task:
-            self.tasks += 1
-            if self.tasks > STEPS.index(self.step):
-                self.spring(lost=False)
-
-    def spring(self, lost):
-        if not self.sprung.is_set():
-            self.sprung.set()
-            self.cluster.kill(self.victim)
-            if lost:
-                raise Lost
 
 
 def restarted_and_finished(cluster, run):

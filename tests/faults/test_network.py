@@ -126,6 +126,7 @@ def test_requests_that_the_network_repeats_count_once(cluster):
 def test_connections_refused_for_a_while_are_tried_with_growing_patience(cluster):
     run = cluster.begin()
     begun = {name: cluster.log(name).stat().st_size for name in PARTIES}
+    cluster.proxy.before = lose  # connections that are open
     cluster.proxy.close()
     cluster.kill(CURATOR)  # also ends the long polls that are under way
     cluster.start(CURATOR)
@@ -133,6 +134,7 @@ def test_connections_refused_for_a_while_are_tried_with_growing_patience(cluster
     tries = {
         name: [line for line in cluster.lines(name, begun[name]) if line["event"] == "cannot go on"] for name in PARTIES
     }
+    cluster.proxy.clear()
     cluster.proxy.open()
     for name in PARTIES:
         assert 2 <= len(tries[name]) <= 30
