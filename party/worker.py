@@ -8,6 +8,7 @@ one exception is a ledger that was set back: with it, nothing is answered until 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
@@ -60,7 +61,8 @@ class Worker:
         open_runs = await self._settle()
         self._answering.tidy()
         for outgoing in self._answering.undelivered(receipts, open_runs):
-            await self._deliver(outgoing)
+            with suppress(Declined):  # a curator that was set back asks for it again in its turn
+                await self._deliver(outgoing)
 
     async def turn(self) -> None:
         """One task, or one long poll without any."""
