@@ -1,12 +1,45 @@
-"""Keys that many tests share: small ones, which the product refuses, because big ones are slow to draw."""
+"""What all tests share: small keys, and a check that no process outlives the tests."""
 
+import os
+from collections.abc import Iterator
+
+import psutil
 import pytest
 
 from crypto.paillier_secret import SecretKey
+from crypto.randomness import Stream
 
-SMALL_BITS = 512
+SMALL_BITS = 512  # keys that the product refuses, because big ones are slow to draw
+_MARK = "SUBN_TESTS"
 
 
 @pytest.fixture(scope="session")
 def small_secret() -> SecretKey:
     return SecretKey.generate(SMALL_BITS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    """Every process that tests start inherits a mark, by which those that are left are found."""
+    mark = Stream.system().take(8).hex()
+    os.environ[_MARK] = mark
+    yield
+    del os.environ[_MARK]
+    marked = [process for process in psutil.process_iter() if _environment(process).get(_MARK) == mark]
+    _, left = psutil.wait_procs(marked, timeout=5)  # what was told to end may be ending
+    assert not left, [_command(process) for process in left]
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        found: dict[str, str] = process.environ()
+    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        return {}
+    return {} if process.pid == os.getpid() else found
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return [str(process)]

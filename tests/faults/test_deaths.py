@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from party import audit
 from tests.curator_support import OneKey
 from tests.faults.mortals import CURATOR, Fate, World
 
@@ -40,6 +41,29 @@ def test_one_death(tmp_path, monkeypatch, who, moment):
     fate = Fate((who, moment))
     live(tmp_path, fate, monkeypatch)
     assert fate.died == [who]
+
+
+@pytest.mark.parametrize("moment", range(1, 13))
+def test_a_death_while_refusing(tmp_path, monkeypatch, moment):
+    """The refusal arrives with its reason, in the same bytes, and the log tells of it."""
+    fate = Fate(("party-1", moment))
+    world = World(tmp_path, fate, monkeypatch, ROWS, per_run="0.1")
+    try:
+        world.parties.pop().ledger.close()  # or it would refuse first
+        run = world.begin(noise="distributed")
+        assert world.work(run) == "refused"
+        assert fate.died == ["party-1"]
+        ended = world.desk.views.run(run)
+        assert (ended.culprit, ended.reason) == ("party-1", "it costs 1, one run may cost 1/10")
+        party = world.parties[0]
+        [entry] = party.ledger.entries()
+        assert world.sent[run, "joining", "party-1"] == {entry.reply_digest}
+        assert (party.ledger.spent("patients"), party.ledger.reserved("patients")) == (0, 0)
+        assert audit.verify(party.home.audit) == []
+        assert audit.unlogged(party.home.audit, [entry]) == []
+        assert {"asked", "judged", "refused"} <= {line["event"] for line in audit.entries(party.home.audit)}
+    finally:
+        world.close()
 
 
 deaths = st.tuples(st.sampled_from([CURATOR, "party-1", "party-2", "party-3"]), st.integers(1, 80))

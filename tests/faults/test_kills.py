@@ -72,7 +72,7 @@ def test_killed_with_encrypted_sums(cluster, victim, step, moment):
 def test_a_home_is_served_by_one_process_and_free_again_when_that_is_killed(cluster):
     first = cluster.alive["party-1"]
     cluster.start("party-1", wait=False)
-    assert cluster.alive["party-1"].wait(30) == 1
+    cluster.gives_up("party-1", 1)
     assert f"process {first.pid} serves this home already" in cluster.log("party-1").read_text()
     cluster.alive["party-1"] = first
     cluster.kill("party-1")

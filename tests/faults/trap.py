@@ -3,7 +3,7 @@
 It does not know what must follow.
 """
 
-from threading import Event
+from threading import Event, Lock
 
 from tests.faults.processes import Cluster
 from tests.faults.proxy import Exchange, Lost
@@ -14,27 +14,33 @@ STEPS = ["joining", "correlations", "initial/1", "initial/2", "update/1", "updat
 class Trap:
     """`moment`: a step's answer is lost before it arrives; it arrives, and that is lost or heard; a task is taken."""
 
-    def __init__(self, cluster: Cluster, victim: str, step: str, moment: str) -> None:
+    def __init__(self, cluster: Cluster, victim: str, step: str, moment: str, of: str = "") -> None:
         self.cluster, self.victim, self.step, self.moment = cluster, victim, step, moment
-        self.sprung = Event()
+        self.of = [of] if of else cluster.names  # whose answer: one party's, or anybody's
+        self.sprung, self._once = Event(), Lock()
         self.tasks = 0
         cluster.proxy.before, cluster.proxy.after = self.before, self.after
 
     def before(self, exchange: Exchange) -> None:
-        if self.moment == "lost before" and exchange.step == self.step:
+        if self.moment == "lost before" and self.is_it(exchange):
             self.spring(lost=True)
 
     def after(self, exchange: Exchange) -> None:
-        if exchange.step == self.step and self.moment in ("lost after", "after, but heard"):
+        if self.is_it(exchange) and self.moment in ("lost after", "after, but heard"):
             self.spring(lost=self.moment == "lost after")
         if self.moment == "task taken" and exchange.is_task:
             self.tasks += 1
             if self.tasks > STEPS.index(self.step):
                 self.spring(lost=False)
 
+    def is_it(self, exchange: Exchange) -> bool:
+        return exchange.step == self.step and exchange.party in self.of
+
     def spring(self, lost: bool) -> None:
-        if not self.sprung.is_set():
-            self.sprung.set()
+        with self._once:
+            if self.sprung.is_set():
+                return
             self.cluster.kill(self.victim)
-            if lost:
-                raise Lost
+            self.sprung.set()
+        if lost:
+            raise Lost

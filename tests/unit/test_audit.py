@@ -1,9 +1,10 @@
 import errno
 import hashlib
 import json
-import multiprocessing
 import os
 import stat
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
@@ -155,20 +156,18 @@ def test_a_place_where_no_log_can_be_is_said_to_be_so(tmp_path):
         Audit(tmp_path).append("stopped", reason="asked to")
 
 
-def _write(path):
-    for number in range(40):
-        Audit(path).append("stopped", reason=str(number))
+WRITER = """
+import sys
+from pathlib import Path
+from party.audit import Audit
+for number in range(40):
+    Audit(Path(sys.argv[1])).append("stopped", reason=str(number))
+"""
 
 
 def test_processes_that_write_at_once_make_one_chain(path):
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_write, args=(path,)) for _ in range(2)]
-    for writer in writers:
-        writer.start()
-    _write(path)
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path)]) for _ in range(3)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     assert [entry["seq"] for entry in entries(path)] == list(range(1, 121))
     assert verify(path) == []
 
