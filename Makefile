@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup demo test check bench lock clean
+.PHONY: help setup demo browser test check bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -20,7 +20,16 @@ setup: $(VENV)/ready ## make the virtual environment with the pinned packages
 demo: setup ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ARGS="--out DIR"
 	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(ARGS)
 
-test: setup ## run all tests in parallel, with coverage of crypto/ and protocol/
+browser: ## see to it that there is a browser for the tests of pages
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; \
+	else \
+	    echo "The tests of pages need a browser: install chromium (Debian: apt-get install chromium; elsewhere: Chrome)" >&2; exit 1; \
+	fi
+
+test: setup browser ## run all tests in parallel, with coverage of crypto/ and protocol/
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=97
 
 check: setup ## lint, format, types and layer rules
