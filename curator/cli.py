@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from curator.demo import add_demo_command
+from curator.evaluation_cli import add_evaluation_command
 from curator.experiment_cli import add_experiment_commands
 from curator.operator_cli import add_operator_commands
 from curator.operator_client import CuratorUnreachable
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_experiment_commands(commands)
+    add_evaluation_command(commands)
     add_operator_commands(commands)
     add_verify_command(commands)
     add_demo_command(commands)

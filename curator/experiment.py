@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
+from curator.coded_tables import read_schema
 from curator.simulation import Progress, Simulation, make_identities, member_of, simulate
 from curator.tables import opened_table, write_table, write_text
 from protocol.agreement import agree
@@ -63,7 +64,7 @@ def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
     if request.seed is not None and request.real_crypto:
         raise PlanError("--seed goes with --crypto none only: noise from a seed protects nobody")
     stream = Stream.system() if request.seed is None else Stream.keyed(b"%d" % request.seed, "subn simulate --seed")
-    schema = _read_schema(request.schema)
+    schema = read_schema(request.schema)
     codes, partition = _read_rows(request, schema, stream.child("partition"))
     own = [[column[partition.owner == party] for column in codes] for party in range(len(partition.names))]
     request.out.mkdir(parents=True, exist_ok=True)
@@ -75,13 +76,6 @@ def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     write_text(request.out / "manifest.json", text)
     return manifest
-
-
-def _read_schema(path: Path) -> Schema:
-    try:
-        return Schema.parse(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _read_rows(request: Request, schema: Schema, stream: Stream) -> tuple[list[Codes], Partition]:
