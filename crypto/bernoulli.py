@@ -66,6 +66,12 @@ def uniform_words(stream: Stream, count: int, word_bits: int) -> NDArray[np.unsi
     return np.frombuffer(stream.take(count * word_bits // 8), dtype=f"<u{word_bits // 8}")
 
 
+def fair_coins(count: int, stream: Stream) -> NDArray[np.uint8]:
+    """Zeros and ones with probability 1/2, eight from a byte."""
+    packed = np.frombuffer(stream.take((count + 7) // 8), dtype=np.uint8)
+    return np.unpackbits(packed, count=count)
+
+
 class Coins:
     """Independent coins, one row for each probability.
 

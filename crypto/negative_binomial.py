@@ -2,27 +2,24 @@
 
 It does not know that two of them make a share of noise.
 
-With q = exp(-alpha) and r = 1/shares: p_0 = (1-q)^r and p_{n+1} = p_n q (n+r)/(n+1). The value is the number of
-distribution function values that do not exceed a uniform real number.
+With q = exp(-alpha) and r = 1/shares: p_0 = (1-q)^r and p_{n+1} = p_n q (n+r)/(n+1).
 """
 
 import math
-from bisect import bisect_left
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import gmpy2
 import numpy as np
 from gmpy2 import RoundDown, RoundUp
 from numpy.typing import NDArray
 
-from crypto.bernoulli import integer_part, uniform_words
+from crypto.bernoulli import integer_part
 from crypto.errors import NoiseOutOfReach
+from crypto.inversion import GUARD_BITS, TABLE_BITS, InverseTable, certain_thresholds
 from crypto.randomness import Stream
 
-TABLE_BITS = 64
 MOST_ENTRIES = 1 << 20
-_GUARD_BITS = 128
 _TAIL = 90  # exp(-90) < 2**-129: what two draws cut off stays below 2**-128
 
 
@@ -42,63 +39,17 @@ def largest_value(alpha: Fraction, shares: int) -> int:
 def negative_binomial(
     alpha: Fraction, shares: int, size: int, stream: Stream, word_bits: int = TABLE_BITS
 ) -> NDArray[np.int64]:
-    """`size` draws; each takes the same steps, except one in about 2**64 / entries that needs more digits."""
-    table = _table(alpha, shares, word_bits)
-    words = uniform_words(stream, size, word_bits)
-    values = _count_below(table, words)
-    undecided = table[values] == words
-    if undecided.any():
-        for place in np.flatnonzero(undecided):
-            values[place] = _with_more_digits(alpha, shares, int(words[place]), stream, word_bits)
-    return values
-
-
-def _count_below(table: NDArray[np.unsignedinteger], words: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
-    """For every word the number of table entries below it: a binary search without branches."""
-    count = np.zeros(words.size, dtype=np.int64)
-    step = table.size // 2
-    while step:
-        count += (table[count + (step - 1)] < words) * step
-        step //= 2
-    return count
-
-
-def _with_more_digits(alpha: Fraction, shares: int, number: int, stream: Stream, word_bits: int) -> int:
-    """The value of a uniform number whose digits so far equal those of a threshold."""
-    bits = word_bits
-    while True:
-        bits += word_bits
-        number = number << word_bits | stream.bits(word_bits)
-        thresholds = _recent_thresholds(alpha, shares, bits)
-        value = bisect_left(thresholds, number)
-        if value == len(thresholds) or thresholds[value] != number:
-            return value
+    return _table(alpha, shares, word_bits).draw(size, stream)
 
 
 @lru_cache(maxsize=8)
-def _table(alpha: Fraction, shares: int, word_bits: int) -> NDArray[np.unsignedinteger]:
-    """The thresholds' first digits, filled up to a power of two with the largest word.
-
-    Thresholds that begin with the largest word are not told apart here: more digits do that.
-    """
-    largest_word = 2**word_bits - 1
-    distinct = [threshold for threshold in _thresholds(alpha, shares, word_bits) if threshold < largest_word]
-    table = np.full(1 << len(distinct).bit_length(), largest_word, dtype=f"<u{word_bits // 8}")
-    table[: len(distinct)] = distinct
-    return table
+def _table(alpha: Fraction, shares: int, word_bits: int) -> InverseTable:
+    return InverseTable(partial(_thresholds, alpha, shares), word_bits)
 
 
-def _thresholds(alpha: Fraction, shares: int, bits: int, guard_bits: int = _GUARD_BITS) -> list[int]:
+def _thresholds(alpha: Fraction, shares: int, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
     """The integer parts of the distribution function times 2**bits, at 0, 1, ..., largest_value - 1."""
-    precision = bits + guard_bits
-    while True:
-        low, high = (_bounds(alpha, shares, bits, precision, rounding) for rounding in (RoundDown, RoundUp))
-        if low == high:
-            return low
-        precision *= 2
-
-
-_recent_thresholds = lru_cache(maxsize=4)(_thresholds)
+    return certain_thresholds(partial(_bounds, alpha, shares), bits, guard_bits)
 
 
 def _bounds(alpha: Fraction, shares: int, bits: int, precision: int, rounding: int) -> list[int]:

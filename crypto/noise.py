@@ -12,9 +12,10 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from crypto.bernoulli import WORD_BITS, Coins, logistic_digits
+from crypto.bernoulli import WORD_BITS, Coins, fair_coins, logistic_digits
 from crypto.errors import NoiseOutOfReach
-from crypto.negative_binomial import TABLE_BITS, largest_value, negative_binomial
+from crypto.inversion import TABLE_BITS
+from crypto.negative_binomial import largest_value, negative_binomial
 from crypto.randomness import Stream
 
 _TAIL = 90  # exp(-90) < 2**-128
@@ -97,6 +98,5 @@ def _from_bits(planes: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _with_random_sign(magnitudes: NDArray[np.int64], stream: Stream) -> NDArray[np.int64]:
-    packed = np.frombuffer(stream.take((magnitudes.size + 7) // 8), dtype=np.uint8)
-    negative = np.unpackbits(packed, count=magnitudes.size).astype(np.int64)
+    negative = fair_coins(magnitudes.size, stream).astype(np.int64)
     return (magnitudes ^ -negative) + negative

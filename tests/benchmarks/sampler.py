@@ -1,4 +1,4 @@
-"""Million draws a second on one core at epsilon 0.1: this package's samplers beside two others.
+"""Million draws a second on one core at epsilon 0.1, and of Gaussian noise: this package's samplers beside two others.
 
 Run: python -m tests.benchmarks.sampler   (OpenDP's row needs the extra `bench`)
 """
@@ -9,10 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from crypto.gaussian import discrete_gaussian
 from crypto.noise import discrete_laplace, polya_share
 from crypto.randomness import Stream
 
 EPSILON = Fraction(1, 10)
+DEVIATIONS = (10, 100, 1000, 100_000)  # of Gaussian noise
 REPEATS = 5
 
 
@@ -67,6 +69,16 @@ def opendp_sampler(alpha: Fraction, size: int) -> Callable[[], object]:
     return lambda: mechanism(zeros)
 
 
+def opendp_gaussian(deviation: int, size: int) -> Callable[[], object]:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=int)
+    mechanism = dp.m.make_gaussian(*space, scale=float(deviation))
+    zeros = [0] * size
+    return lambda: mechanism(zeros)
+
+
 def rate(draw: Callable[[], object], size: int) -> float:
     """Million draws per second of processor time, the best of some repeats."""
     best = float("inf")
@@ -84,21 +96,36 @@ def rates(alpha: Fraction) -> dict[str, float]:
         "polya_share, 3 shares": rate(lambda: polya_share(alpha, 3, many, stream), many),
         "rejection on arrays": rate(lambda: rejection(alpha, many, stream), many),
     }
+    return found | _opendp(lambda: opendp_sampler(alpha, few), few)
+
+
+def gaussian_rates(deviation: int) -> dict[str, float]:
+    stream, many, few = Stream.system(), 1 << 21, 1 << 16
+    variance = Fraction(deviation**2)
+    found = {"discrete_gaussian": rate(lambda: discrete_gaussian(variance, many, stream), many)}
+    return found | _opendp(lambda: opendp_gaussian(deviation, few), few)
+
+
+def _opendp(prepared: Callable[[], Callable[[], object]], size: int) -> dict[str, float]:
     try:
-        found["OpenDP"] = rate(opendp_sampler(alpha, few), few)
+        return {"OpenDP": rate(prepared(), size)}
     except ModuleNotFoundError:
         print("OpenDP is not installed: its row is left out (extra `bench`)")
-    return found
+        return {}
+
+
+def _show(title: str, found: dict[str, float]) -> None:
+    slowest = min(found.values())
+    print(f"{title}: million draws/s, times the slowest")
+    for name, speed in found.items():
+        print(f"  {name:24}{speed:9.2f}{speed / slowest:9.0f}")
 
 
 def main() -> None:
     for sensitivity in (1, 2):
-        alpha = EPSILON / sensitivity
-        found = rates(alpha)
-        slowest = min(found.values())
-        print(f"epsilon {EPSILON}, sensitivity {sensitivity}: million draws/s, times the slowest")
-        for name, speed in found.items():
-            print(f"  {name:24}{speed:9.2f}{speed / slowest:9.0f}")
+        _show(f"epsilon {EPSILON}, sensitivity {sensitivity}", rates(EPSILON / sensitivity))
+    for deviation in DEVIATIONS:
+        _show(f"Gaussian, deviation {deviation}", gaussian_rates(deviation))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pytest
 from crypto import negative_binomial as nb
 from crypto.bernoulli import Coins, exponential_digits, logistic_digits
 from crypto.errors import NoiseOutOfReach
+from crypto.inversion import count_below
 from crypto.noise import discrete_laplace, laplace_bound, laplace_variance, polya_bound, polya_share
 from crypto.randomness import Stream
 
@@ -206,7 +207,7 @@ def test_thresholds_too_close_to_one_for_the_first_enclosure() -> None:
 def test_the_search_counts_smaller_entries() -> None:
     table = np.array([3, 3, 9, 200, 255, 255, 255, 255], dtype=np.uint8)
     words = np.arange(256, dtype=np.uint8)
-    assert (nb._count_below(table, words) == np.searchsorted(table, words, side="left")).all()
+    assert (count_below(table, words) == np.searchsorted(table, words, side="left")).all()
 
 
 def test_more_digits_decide_between_thresholds_that_look_alike() -> None:
@@ -216,10 +217,10 @@ def test_more_digits_decide_between_thresholds_that_look_alike() -> None:
         assert thresholds[place - 1] < low < thresholds[place + 1]
         assert low not in thresholds
         stream = Script(bytes([low & 255]))
-        assert nb._with_more_digits(Fraction(1, 4), 3, 255, stream, 8) == wanted
+        assert nb._table(Fraction(1, 4), 3, 8).with_more_digits(255, stream) == wanted
 
 
 def test_a_number_beyond_every_threshold_is_the_largest_value() -> None:
     stream = Script(b"\xff" * 64)
     alpha = Fraction(30)
-    assert nb._with_more_digits(alpha, 3, 255, stream, 8) == nb.largest_value(alpha, 3) == 3
+    assert nb._table(alpha, 3, 8).with_more_digits(255, stream) == nb.largest_value(alpha, 3) == 3
