@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from curator import operator_routes, party_routes, result_routes
 from curator.callers import TheService
 from curator.edges import LARGEST_JSON, BodyLimit, RequestLog, SecurityHeaders, SignedAnswers
+from curator.pages import add_pages
 from curator.problems import MEDIA_TYPE, handle_problems
 from curator.service import Service
 from curator.wire import Problem
@@ -51,6 +52,7 @@ def make_app(service: Service) -> FastAPI:
     app.include_router(party_routes.router)  # before the operators': /v1/runs/mine is no run
     app.include_router(operator_routes.router)
     app.include_router(result_routes.router)
+    add_pages(app)
     app.get("/healthz", tags=["health"], summary="Whether the process lives")(_healthz)
     app.get("/readyz", tags=["health"], summary="Whether the store and the disk take what they are given")(_readyz)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

@@ -35,6 +35,7 @@ class SignedRequest:
     time_ms: str
     nonce: str
     signature: str
+    software: str | None = None  # what the sender says it runs; not signed, and only shown
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class Authentication:
         try:
             with self.store.writing() as db:
                 self._use_nonce(db, request)
-                db.execute(update(parties).where(parties.c.name == request.sender).values(last_seen=self.clock()))
+                seen = {"last_seen": self.clock(), "software": request.software}
+                db.execute(update(parties).where(parties.c.name == request.sender).values(**seen))
         except StoreUnavailable as error:
             self.on_failure(error)
             raise

@@ -3,6 +3,7 @@
 It does not know how signatures and keys are checked (`authentication`).
 """
 
+import re
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -23,7 +24,9 @@ from protocol.authentication import (
     VERSION_HEADER,
 )
 
+COOKIE = "subn_session"  # of an operator's browser
 _LONGEST_ECHO = 20
+_AGENT = re.compile(r"dp-subn/([0-9A-Za-z.+-]{1,40})", re.ASCII)
 _BEARER = HTTPBearer(auto_error=False, description="An operator's key: `subn-curator init` or `operator-key add`.")
 _SIGNED = APIKeyHeader(
     name=SIGNATURE_HEADER,
@@ -62,7 +65,10 @@ async def newcomer(request: Request, signature: _Signature, body: Enrolment) -> 
 
 
 async def operator(request: Request, credentials: _Key) -> str:
-    """The label of the operator's key."""
+    """The label of the operator's key. In a browser, a session reads as the key does; it changes nothing here."""
+    token = request.cookies.get(COOKIE)
+    if credentials is None and token and request.method == "GET":
+        return (await run_in_threadpool(service_of(request).sessions.find, token)).label
     if credentials is None:
         raise NotAuthenticated('an operator\'s key is needed: send "Authorization: Bearer KEY"')
     label: str = await run_in_threadpool(service_of(request).authentication.operator, credentials.credentials)
@@ -91,7 +97,13 @@ async def _signed_request(request: Request, signature: str | None) -> SignedRequ
         time_ms=headers[TIME_HEADER],
         nonce=headers[NONCE_HEADER],
         signature=signature,
+        software=_software(headers.get("User-Agent", "")),
     )
+
+
+def _software(agent: str) -> str | None:
+    found = _AGENT.match(agent)
+    return found and found[1]
 
 
 def _check_version(spoken: str) -> None:

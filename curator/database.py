@@ -41,6 +41,14 @@ operator_keys = Table(
     _needed("created", BigInteger),
 )
 
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", Text, primary_key=True),  # SHA-256 of the token in an operator's browser
+    _needed("operator_key", Text),
+    _needed("expires", BigInteger),
+)
+
 codes = Table(
     "codes",
     metadata,
@@ -59,6 +67,7 @@ parties = Table(
     _needed("enrolled", BigInteger),
     Column("revoked", BigInteger),
     Column("last_seen", BigInteger),
+    Column("software", Text),  # the version that it said it runs, when it was last heard of
 )
 
 schemas = Table(

@@ -40,6 +40,7 @@ class PartyRecord:
     enrolled: int
     revoked: int | None
     last_seen: int | None
+    software: str | None = None  # the version that it said it runs
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,11 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE INDEX replies_by_party ON replies (party, at)",
         "CREATE INDEX nonces_by_age ON nonces (at)",
     ),
+    # 3: operators in browsers, and which software a party runs
+    _execute(
+        "CREATE TABLE sessions (hash TEXT PRIMARY KEY, operator_key TEXT NOT NULL, expires BIGINT NOT NULL)",
+        "ALTER TABLE parties ADD COLUMN software TEXT",
+    ),
 )
 
 

@@ -104,6 +104,7 @@ def _party(record: PartyRecord, offers: Sequence[Offer]) -> wire.Party:
         revoked=record.revoked is not None,
         enrolled=moment(record.enrolled),
         last_seen=moment_or_none(record.last_seen),
+        software=record.software,
         offers=[
             wire.Offer(dataset=offer.dataset, schema_hash=offer.schema_hash, rows=offer.rows)
             for offer in offers
@@ -142,7 +143,7 @@ def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheServi
 
 @router.post("/plans", summary="Price a run; nothing is kept or spent")
 def plan(_operator: Operator, body: Wishes, service: TheService) -> wire.PlanForecast:
-    return _forecast(service.orchestrator.plan(body))
+    return plan_forecast(service.orchestrator.plan(body))
 
 
 @router.post(
@@ -201,7 +202,7 @@ async def _event_stream(service: Service, run: str, after: int) -> AsyncIterator
             yield format_sse_event(id=str(event.seq), event=event.kind, data_str=event.model_dump_json())
 
 
-def _forecast(terms: Terms) -> wire.PlanForecast:
+def plan_forecast(terms: Terms) -> wire.PlanForecast:
     found = forecast(terms)
     names = [member.name for member in terms.plan.members]
     return wire.PlanForecast(

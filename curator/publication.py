@@ -147,6 +147,11 @@ def spent(replies: Sequence[ReplyRecord], party: str) -> Fraction:
     return sum((Fraction(reply.charge) for reply in replies if reply.party == party), Fraction(0))
 
 
+def file_sizes(folder: Path, outputs: Mapping[str, str]) -> dict[str, int]:
+    """Bytes of the published files that are still there."""
+    return {name: (folder / name).stat().st_size for name in outputs if (folder / name).is_file()}
+
+
 def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     """What a finished run published, read back: more synthetic rows can be drawn from it at any time."""
     network = json.loads((folder / NETWORK).read_text(encoding="utf-8"))

@@ -4,6 +4,7 @@ It does not know HTTP, or what is said in a run.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from types import TracebackType
 
@@ -20,6 +21,7 @@ class Relay:
         self._orchestrator = orchestrator
         self._tick_seconds = orchestrator.settings.tick_seconds
         self._something = asyncio.Event()
+        self._changes: Counter[str] = Counter()
         self._closed = False
 
     async def __aenter__(self) -> "Relay":
@@ -52,17 +54,31 @@ class Relay:
 
     async def events(self, run: str, after: int) -> AsyncIterator[wire.Event | None]:
         """What happened to a run since, as it happens and until it ends; None after a while of silence."""
+        async for found in self.news(run, after):
+            for event in found or (None,):
+                yield event
+
+    async def news(self, run: str, after: int) -> AsyncIterator[list[wire.Event]]:
+        """The same in the portions in which it can be told: all that has happened by then; empty after silence."""
         loop = asyncio.get_running_loop()
         while not self._closed:
-            something = self._something
+            something, changes = self._something, self._changes[run]
             is_active, found = await asyncio.to_thread(self._news, run, after)
-            for event in found:
-                yield event
-                after = event.seq
+            if found:
+                yield found
+                after = found[-1].seq
             if not is_active:
                 return
-            if not found and not await self._woken(something, loop.time() + SILENCE_SECONDS):
-                yield None
+            if not found and not await self._touched(run, changes, something, loop.time() + SILENCE_SECONDS):
+                yield []
+
+    async def _touched(self, run: str, changes: int, something: asyncio.Event, deadline: float) -> bool:
+        """Whether something has happened to this run before the deadline; what happens to others is not looked up."""
+        while await self._woken(something, deadline):
+            if self._changes[run] != changes:
+                return True
+            something = self._something
+        return False
 
     def _news(self, run: str, after: int) -> tuple[bool, list[wire.Event]]:
         # In this order: of a run that was over before, all events are there.
@@ -78,6 +94,8 @@ class Relay:
 
     async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
         """Whether something has happened before the deadline, and waiting goes on."""
+        if self._closed:  # whoever comes late does not wait for somebody to wake him
+            return False
         try:
             async with asyncio.timeout_at(deadline):
                 await something.wait()
@@ -85,8 +103,12 @@ class Relay:
             return False
         return not self._closed
 
-    def _changed(self, _run: str) -> None:
-        self._loop.call_soon_threadsafe(self._wake)
+    def _changed(self, run: str) -> None:
+        self._loop.call_soon_threadsafe(self._note, run)
+
+    def _note(self, run: str) -> None:
+        self._changes[run] += 1
+        self._wake()
 
     def _wake(self) -> None:
         # Everybody who waits holds the old event; who begins to wait now waits for the next.

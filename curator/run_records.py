@@ -96,6 +96,12 @@ def list_runs(db: Connection, limit: int, after: str = "") -> list[RunRecord]:
     return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.id > after).order_by(runs.c.id).limit(limit)))
 
 
+def newest_runs(db: Connection, limit: int, before: str | None = None) -> list[RunRecord]:
+    """The newest first; `before` is the last run of the page before."""
+    query = select(*_RUN_COLUMNS).order_by(runs.c.id.desc()).limit(limit)
+    return list(_run_records(db, query if before is None else query.where(runs.c.id < before)))
+
+
 def active_runs(db: Connection) -> list[RunRecord]:
     return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.state.in_(ACTIVE)).order_by(runs.c.id)))
 

@@ -3,6 +3,7 @@
 It does not change anything.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,19 +55,12 @@ class RunViews:
     def runs(self, limit: int, after: str = "") -> list[wire.RunEntry]:
         """The oldest first; `after` is the last run of the page before."""
         with self.store.reading() as db:
-            return [
-                wire.RunEntry(
-                    run=record.id,
-                    state=record.state,
-                    step=record.step or None,
-                    reason=record.reason,
-                    culprit=record.culprit,
-                    plan_hash=record.plan_hash,
-                    created=moment(record.created),
-                    updated=moment(record.updated),
-                )
-                for record in records.list_runs(db, limit, after)
-            ]
+            return [_entry(record) for record in records.list_runs(db, limit, after)]
+
+    def newest_runs(self, limit: int, before: str | None = None) -> list[wire.RunEntry]:
+        """The newest first; `before` is the last run of the page before."""
+        with self.store.reading() as db:
+            return [_entry(record) for record in records.newest_runs(db, limit, before)]
 
     def events(self, run: str, after: int = 0) -> list[wire.Event]:
         """What happened to a run since; NotFound if there is none of this name."""
@@ -114,6 +108,23 @@ class RunViews:
                 )
                 for reply in records.replies_of_party(db, party)
             ]
+
+
+def _entry(record: RunRecord) -> wire.RunEntry:
+    plan = json.loads(record.plan)  # as it was agreed: in a list it is not worked out again
+    return wire.RunEntry(
+        run=record.id,
+        method=plan["method"],
+        epsilon=plan["epsilon"],
+        parties=len(plan["members"]),
+        state=record.state,
+        step=record.step or None,
+        reason=record.reason,
+        culprit=record.culprit,
+        plan_hash=record.plan_hash,
+        created=moment(record.created),
+        updated=moment(record.updated),
+    )
 
 
 def moment(milliseconds: int) -> datetime:

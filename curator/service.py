@@ -11,6 +11,7 @@ from curator.keys import CuratorKeys
 from curator.orchestrator import Orchestrator
 from curator.relay import Relay
 from curator.run_views import RunViews
+from curator.sessions import Sessions
 from curator.settings import Clock, Settings, system_clock
 from curator.store import Store
 
@@ -23,6 +24,7 @@ class Service:
     orchestrator: Orchestrator
     relay: Relay
     authentication: Authentication
+    sessions: Sessions
 
     @classmethod
     def of(
@@ -34,7 +36,7 @@ class Service:
         clock: Clock = system_clock,
     ) -> "Service":
         authentication = Authentication(store, clock, orchestrator.store_failed)
-        return cls(settings, store, keys, orchestrator, Relay(orchestrator), authentication)
+        return cls(settings, store, keys, orchestrator, Relay(orchestrator), authentication, Sessions(store, clock))
 
     @classmethod
     def open(cls, settings: Settings) -> "Service":

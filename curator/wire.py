@@ -123,6 +123,7 @@ class Party(Told):
     revoked: bool
     enrolled: datetime
     last_seen: datetime | None
+    software: Annotated[str | None, Field(description="the version that it said it runs")]
     offers: list[Offer]
 
 
@@ -217,6 +218,9 @@ class RunEntry(Told):
     """A run in a list."""
 
     run: RunId
+    method: Method
+    epsilon: str
+    parties: Annotated[int, Field(description="how many")]
     state: RunStateName
     step: str | None
     reason: str | None

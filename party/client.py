@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -49,6 +50,7 @@ _ANSWER_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
 _LATER = (408, 425, 429)
 _LONGEST_ECHO = 500
+_SOFTWARE = f"dp-subn/{version('dp-subn')}"
 
 
 class TalkError(SubnError):
@@ -236,6 +238,7 @@ class Curator:
             NONCE_HEADER: nonce,
             SIGNATURE_HEADER: sign(self._key, REQUEST, text).hex(),
             VERSION_HEADER: str(PROTOCOL_VERSION),
+            "User-Agent": _SOFTWARE,  # shown to the operator
         }
 
     def _check_signature(self, answer: httpx.Response, nonce: str) -> None:

@@ -1,0 +1,144 @@
+"""How numbers, times and states are written on pages: the same everywhere, with the exact value beside the short one.
+
+It does not know pages. Every function gives text or safe HTML for a template.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from markupsafe import Markup, escape
+
+_DECIMALS = 6
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_STATES = {
+    "joining": ("wait", "joining"),
+    "running": ("wait", "running"),
+    "finished": ("good", "finished"),
+    "failed": ("bad", "failed"),
+    "refused": ("bad", "refused"),
+    "cancelled": ("", "cancelled"),
+    "timed_out": ("bad", "timed out"),
+}
+# One glossary: what each stage is called wherever people read.
+STAGES: Mapping[str, str] = {
+    "joining": "Joining",
+    "correlations": "Correlations",
+    "initial": "First network",
+    "update": "Updates",
+    "candidates": "Candidates",
+    "models": "Models",
+    "parameters": "Parameters",
+}
+
+
+def exact_number(value: str | Fraction) -> Markup:
+    """A budget as a decimal number where that is exact or near enough; its exact value is in the element's `value`."""
+    number = Fraction(value)
+    shown = decimal(number)
+    about = "" if Fraction(shown) == number else "≈ "
+    return Markup('<data value="{}" title="exactly {}">{}{}</data>').format(str(value), str(value), about, shown)
+
+
+def decimal(number: Fraction) -> str:
+    shown = f"{float(number):.{_DECIMALS}f}".rstrip("0").rstrip(".")
+    return shown if Fraction(shown) or not number else f"{float(number):.3g}"
+
+
+def count(value: int) -> str:
+    return f"{value:,}"
+
+
+def size(value: int) -> Markup:
+    """Bytes in the unit that fits."""
+    amount, unit = float(value), 0
+    while amount >= 1000 and unit + 1 < len(_UNITS):
+        amount, unit = amount / 1000, unit + 1
+    shown = f"{amount:.0f}" if unit == 0 or amount >= 100 else f"{amount:.1f}"
+    return Markup('<data value="{}" title="{:,} bytes">{} {}</data>').format(value, value, shown, _UNITS[unit])
+
+
+def error_share(value: float | None) -> Markup:
+    """An expected error, as a share of a table."""
+    if value is None:
+        return Markup('<span class="quiet">–</span>')
+    digits = 0 if value >= 0.9995 else 1 if value >= 0.0995 else 2
+    shown = f"{value:.{digits}%}" if value >= 0.001 else "< 0.1%"
+    return Markup('<data value="{}">{}</data>').format(repr(value), shown)
+
+
+def duration(seconds: float) -> str:
+    """As `pages.js` writes it."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole // 60 % 60:02} min"
+    return f"{whole // 86400} d {whole // 3600 % 24:02} h"
+
+
+def about(seconds: float) -> str:
+    """A forecast."""
+    return "none" if not seconds else "< 1 s" if seconds < 1 else f"≈ {duration(seconds)}"
+
+
+def moment(at: datetime | None) -> Markup:
+    if at is None:
+        return Markup('<span class="quiet">never</span>')
+    written = f"{at.day} {at:%b %Y, %H:%M} UTC"
+    return Markup('<time class="tight" datetime="{}">{}</time>').format(at.isoformat(), written)
+
+
+def since(at: datetime | None, now: datetime) -> Markup:
+    """How long ago; the page lets it go on."""
+    if at is None:
+        return Markup('<span class="quiet">never</span>')
+    ago = duration((now - at).total_seconds())
+    return Markup('<time class="tight" datetime="{0}" data-since="{0}">{1}</time>').format(at.isoformat(), ago)
+
+
+def until(at: datetime, now: datetime) -> Markup:
+    left = duration((at - now).total_seconds())
+    return Markup('<time class="tight" datetime="{0}" data-until="{0}">{1}</time>').format(at.isoformat(), left)
+
+
+def state(name: str) -> Markup:
+    kind, words = _STATES[name]
+    return Markup('<span class="mark {}">{}</span>').format(kind, words)
+
+
+def stage(name: str) -> str:
+    return STAGES.get(name, name)
+
+
+def step(name: str | None) -> str:
+    """ "update/2" -> "Updates 2"."""
+    if not name:
+        return ""
+    of_stage, _, number = name.partition("/")
+    return f"{stage(of_stage)} {number}".strip()
+
+
+def human(text: str) -> Markup:
+    """Names that people gave, in whatever script: they set their own direction."""
+    return Markup('<bdi dir="auto">{}</bdi>').format(escape(text))
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "exact_number": exact_number,
+    "count": count,
+    "size": size,
+    "error_share": error_share,
+    "duration": duration,
+    "about": about,
+    "moment": moment,
+    "since": since,
+    "until": until,
+    "state": state,
+    "stage": stage,
+    "step": step,
+    "human": human,
+}
