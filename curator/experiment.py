@@ -173,12 +173,14 @@ def _manifest(simulation: Simulation, real_crypto: bool, seconds: float) -> dict
     return {
         "method": plan.pop("method"),
         "preset": plan.pop("preset"),
+        "privacy": plan.pop("privacy"),
         "epsilon": plan.pop("epsilon"),
+        "delta": plan.pop("delta"),
         "crypto": "real" if real_crypto else "none",
         "parameters": plan | {"plan_hash": terms.plan_hash},
         "parties": [
-            {"name": member["name"], "rows": member["rows"], "spent": str(spent)}
-            for member, spent in zip(members, simulation.spent, strict=True)
+            {"name": member["name"], "rows": member["rows"], "spent": str(spent), "delta": str(delta)}
+            for member, spent, delta in zip(members, simulation.spent, simulation.deltas, strict=True)
         ],
         "phases": [vars(cost) for cost in simulation.phases.values()],
         "network": [

@@ -110,7 +110,9 @@ def _summary(manifest: dict[str, Any], out: Path) -> str:
         figures = f"{phase['seconds']:8.2f} {phase['cells']:10,} {phase['ciphertexts']:12,} {phase['bytes']:12,}"
         lines.append(f"{phase['name']:14} {figures}")
     for party in manifest["parties"]:
-        lines.append(f"{party['name']}: {party['rows']:,} rows, spent {party['spent']} of {manifest['epsilon']}")
+        spent = f"spent {party['spent']} of {manifest['epsilon']}"
+        delta = f", delta {party['delta']}" if manifest["privacy"] == "zcdp" else ""
+        lines.append(f"{party['name']}: {party['rows']:,} rows, {spent}{delta}")
     if "evaluation" in manifest:
         lines.append(f"average error of all pairs of attributes: {manifest['evaluation']['average_2way_distance']:.4f}")
     lines.append(f"wrote {out / 'synthetic.csv'} and {out / 'manifest.json'} in {manifest['seconds']:.1f} s")

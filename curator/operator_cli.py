@@ -23,6 +23,7 @@ EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_o
 TIMED_OUT = 4
 RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "table.parquet")
 _POLL_SECONDS = 0.5
+_EXACT = ("theta", "delta")  # sent as text, so that they stay exact
 _EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or refused, 4 timed out."
 
 Command = Callable[[CuratorClient, argparse.Namespace], int]
@@ -127,7 +128,7 @@ def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
     body |= {"method": chosen.method, "preset": chosen.preset}
     for name, wish in wishes(chosen).items():
         if wish is not None:
-            body[name] = [str(part) for part in wish] if name == "split" else str(wish) if name == "theta" else wish
+            body[name] = [str(part) for part in wish] if name == "split" else str(wish) if name in _EXACT else wish
     return body
 
 

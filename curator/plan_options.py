@@ -21,6 +21,8 @@ def _fractions(text: str) -> Any:
 
 
 _WISHES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("--privacy", {"choices": ("pure", "zcdp"), "help": "pure: a guarantee without delta (default); zcdp: less noise"}),
+    ("--delta", {"type": _fraction, "metavar": "D", "help": "of --privacy zcdp, below one over the rows (1e-9)"}),
     ("--insiders", {"type": int, "metavar": "T", "help": "curious parties that may pool what they know (1)"}),
     ("--noise", {"choices": ("selected", "distributed", "local"), "help": "whose noise stays in the sums"}),
     ("--update", {"choices": ("accumulate", "replace", "joint"), "help": "how phase 3 updates the network"}),
@@ -28,7 +30,10 @@ _WISHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--encoding", {"choices": ("native", "binary", "gray", "hierarchical"), "help": "attributes to variables"}),
     ("--score", {"choices": ("I", "F", "R"), "help": "how phase 2 scores a parent set"}),
     ("--choice", {"choices": ("permute-and-flip", "exponential"), "help": "how phase 2 picks one"}),
-    ("--split", {"type": _fractions, "metavar": "E1,E2,E3,E4", "help": "epsilon's parts, exact"}),
+    (
+        "--split",
+        {"type": _fractions, "metavar": "E1,E2,E3,E4", "help": "epsilon's parts, exact; with zcdp rho's proportions"},
+    ),
     ("--theta", {"type": _fraction, "metavar": "X", "help": "information over noise in a table"}),
     ("--degree", {"type": int, "metavar": "D", "help": "largest number of parents, instead of theta's"}),
     ("--rows", {"type": int, "metavar": "N", "help": "rows of the synthetic table (as many as the real ones)"}),

@@ -62,7 +62,8 @@ class Simulation:
 
     terms: Terms
     state: RunState
-    spent: list[Fraction]
+    spent: list[Fraction]  # epsilon by party
+    deltas: list[Fraction]
     phases: dict[str, PhaseCost]
 
 
@@ -75,7 +76,7 @@ class ClearSums:
 
     def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> bytes:
         if self.plan.noise == "selected":
-            noise = full_noise(layout, stream) if self.keeps_noise else np.zeros_like(values)
+            noise = full_noise(self.plan, layout, stream) if self.keeps_noise else np.zeros_like(values)
         else:
             noise = own_noise(self.plan, layout, stream)
         return words_to_bytes((values + noise).view(np.uint64))
@@ -118,7 +119,8 @@ def simulate(
     """Run the agreed plan over every party's attribute codes."""
     state, opening = _curator(terms, stream.child("curator"), real_crypto)
     parties = _parties(terms, codes, identities, stream, real_crypto)
-    simulation = Simulation(terms, state, [Fraction(0)] * terms.plan.parties, {})
+    spent, deltas = ([Fraction(0)] * terms.plan.parties for _ in range(2))
+    simulation = Simulation(terms, state, spent, deltas, {})
     while (step := simulation.state.step) is not None:
         started = perf_counter()
         cost = simulation.phases.setdefault(step.stage, PhaseCost(step.stage))
@@ -128,6 +130,7 @@ def simulate(
             name = terms.plan.members[party].name
             progress(step.name, name)
             simulation.spent[party] += step.charge(party)
+            simulation.deltas[party] += step.delta(party)
             reply = parties[party].answer(carried(task, cost, "curator"))
             simulation.state = receive(simulation.state, party, carried(reply, cost, name), opening)
         cost.seconds += perf_counter() - started

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from protocol.exact import Exact
 from protocol.messages import Hash
-from protocol.plan import Choice, EncodingName, Method, Noise, Preset, ScoreName, Update
+from protocol.noise_laws import Choice, Privacy
+from protocol.plan import EncodingName, Method, Noise, Preset, ScoreName, Update
 
 RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]
 ENDS: tuple[RunStateName, ...] = ("finished", "failed", "refused", "cancelled", "timed_out")
@@ -143,6 +144,8 @@ class PlanRequest(Asked):
     epsilon: _ExactText
     method: Method = "dp-subn"
     preset: Preset = "recommended"
+    privacy: Privacy | None = None
+    delta: _ExactText | None = Field(default=None, description="of privacy zcdp; below one over the number of rows")
     insiders: Annotated[int, Field(ge=0, le=1000)] | None = None
     noise: Noise | None = None
     update: Update | None = None

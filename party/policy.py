@@ -36,7 +36,7 @@ class Verdict:
 def judge(policy: Policy, peers: Mapping[str, Peer], terms: Terms, me: int, budget: Budget) -> Verdict:
     """What breaks a rule is refused for every reason at once; what breaks none may still need the owner's word."""
     plan = terms.plan
-    broken = (*_about_the_run(policy, plan), *_about_money(policy, terms.price(me), budget), *_about_keys(peers, plan))
+    broken = (*_about_the_run(policy, plan), *_about_money(policy, terms, me, budget), *_about_keys(peers, plan))
     if broken:
         return Verdict("refuse", broken)
     doubts = (*_strangers(peers, plan, me), *(["every run is accepted by hand"] if policy.accept == "ask" else []))
@@ -67,7 +67,10 @@ def _about_the_run(policy: Policy, plan: Plan) -> Iterator[str]:
         )
 
 
-def _about_money(policy: Policy, price: Fraction, budget: Budget) -> Iterator[str]:
+def _about_money(policy: Policy, terms: Terms, me: int, budget: Budget) -> Iterator[str]:
+    price, delta = terms.price(me), terms.delta(me)
+    if delta > policy.delta_per_run:
+        yield f"it costs a delta of {delta}, one run may cost {policy.delta_per_run or 'none'}: it has to be pure"
     if price > policy.epsilon_per_run:
         yield f"it costs {price}, one run may cost {policy.epsilon_per_run}"
     if price > budget.left:

@@ -7,6 +7,7 @@ import json
 import os
 import tomllib
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +28,7 @@ _SECRET = ("source", "query")  # may hold passwords
 _FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
 
 Positive = Annotated[Exact, Field(gt=0)]
+Share = Annotated[Exact, Field(ge=0, lt=1)]
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def _all_of(*names: str) -> Any:
 class Policy(_Closed):
     accept: Literal["ask", "auto"] = "ask"
     epsilon_per_run: Positive
+    delta_per_run: Share = Fraction(0)  # none: only pure runs
     methods: tuple[Method, ...] = _all_of("dp-subn", "dp-ccbn", "independent")
     noise: tuple[Noise, ...] = _all_of("selected", "distributed", "local")
     updates: tuple[Update, ...] = _all_of("accumulate", "joint")

@@ -7,12 +7,11 @@ from fractions import Fraction
 
 from crypto.errors import MalformedKey, NoiseOutOfReach
 from crypto.masking import agree as exchange
-from crypto.noise import laplace_bound
 from crypto.paillier import LARGEST_BITS, SMALLEST_BITS
 from crypto.signing import check_public
 from protocol.errors import CURATOR, PlanError, PriceError
 from protocol.plan import Plan
-from protocol.privacy import noise_rate, useful_degree
+from protocol.privacy import useful_degree
 from protocol.queries import is_sum_pass, parameters_of_model
 from protocol.schedule import Step
 from protocol.schema import Schema
@@ -80,6 +79,13 @@ def _check_budget(plan: Plan) -> None:
     phases = PHASES[plan.method]
     if plan.epsilon <= 0:
         raise PlanError(f"epsilon is {plan.epsilon}: it must be positive")
+    if plan.privacy == "pure" and plan.delta:
+        raise PlanError(f"delta is {plan.delta}, but pure privacy has none: choose privacy=zcdp, or leave delta out")
+    if plan.privacy == "zcdp" and not 0 < plan.delta < Fraction(1, plan.total_rows):
+        raise PlanError(
+            f"delta is {plan.delta}: with zcdp it must be positive and below 1/{plan.total_rows}, one over the number "
+            "of rows, or whole rows could be published"
+        )
     if len(plan.split) != len(phases):
         raise PlanError(f"{plan.method} has {len(phases)} budgets ({', '.join(phases)}), {len(plan.split)} are given")
     for phase, share in zip(phases, plan.split, strict=True):
@@ -141,9 +147,10 @@ def _check_degree(terms: Terms) -> None:
         return
     rows = min(m.rows for m in plan.members) if plan.method == "independent" else plan.total_rows
     if domain.is_binary:
-        affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1))
+        affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.law)
     else:
-        affordable = _parents_that_fit(domain.sizes[: domain.count], rows * plan.split[-1] / (2 * domain.count))
+        cells = plan.law.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
+        affordable = _parents_that_fit(domain.sizes[: domain.count], cells)
     if plan.degree > affordable:
         raise PlanError(
             f"degree {plan.degree} cannot be afforded: with {rows} rows and {plan.split[-1]} for 'parameters', "
@@ -155,7 +162,7 @@ def _check_degree(terms: Terms) -> None:
         )
 
 
-def _parents_that_fit(sizes: tuple[int, ...], cells: Fraction) -> int:
+def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
     product, fitting = 1, 0
     for size in sorted(sizes):
         product *= size
@@ -168,12 +175,12 @@ def _parents_that_fit(sizes: tuple[int, ...], cells: Fraction) -> int:
 def _check_noise(terms: Terms) -> None:
     """The narrowest share of any pass must be in reach of its sampler, and its totals must fit where they are added."""
     for step in terms.steps:
-        if not step.epsilon or step.stage == "initial":
+        if not step.budget or step.stage == "initial":
             continue
         layout = Layout((1,), (_narrowest_rate(terms, step),), terms.plan.total_rows)
         try:
             if not is_sum_pass(terms, step):
-                laplace_bound(*layout.rates)
+                terms.plan.law.bound(*layout.rates)
             elif terms.plan.noise == "selected":
                 packing(terms.plan, layout)
             elif total_bound(terms.plan, layout) >= LARGEST_TOTAL:
@@ -190,5 +197,5 @@ def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
         step = parameters_of_model(terms, step)
     if step.stage == "candidates":
         # The count is about right; a quarter of the share leaves room for networks with more candidates.
-        return noise_rate(step.epsilon / (4 * largest_choice(terms.domain, terms.limits)))
-    return noise_rate(step.epsilon / terms.domain.count)
+        return terms.plan.law.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
+    return terms.plan.law.rate(step.budget / terms.domain.count)

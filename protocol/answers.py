@@ -50,7 +50,7 @@ def contribute(
 def deliver(state: PartyState, step: Step, task: Count, rows: Rows, stream: Stream) -> tuple[PartyState, Contribution]:
     """One party's own tables under a full share of its own noise: private by itself, against everybody."""
     layout = layout_of(state.terms, step, task.tables, rows.count)
-    noise = full_noise(layout, stream)
+    noise = full_noise(state.terms.plan, layout, stream)
     words = (counts_of(rows, task.tables) + noise).view(np.uint64)
     parts = layout.split(words)
     if task.masked:
@@ -92,7 +92,7 @@ def place(state: PartyState, step: Step, task: Place, rows: Rows, stream: Stream
     """Phase 2: this party's share of the variables, each picked privately on its own rows."""
     terms = state.terms
     before = families_of(task)
-    placed = _grow(terms, before, terms.plan.picks[state.me], step.epsilon, terms.limits, rows, stream)
+    placed = _grow(terms, before, terms.plan.picks[state.me], step.budget, terms.limits, rows, stream)
     return Placed(plan=terms.plan_hash, step=step.name, families=_wire(placed))
 
 
@@ -103,7 +103,7 @@ def learn(state: PartyState, step: Step, rows: Rows, stream: Stream) -> Learned:
     families = _grow(terms, [], count, terms.plan.split[0], terms.local_limits(state.me), rows, stream)
     tables = maximal_families(Network(tuple(families)), terms.domain)
     layout = layout_of(terms, parameters_of_model(terms, step), tables, rows.count)
-    noisy = counts_of(rows, tables) + full_noise(layout, stream)
+    noisy = counts_of(rows, tables) + full_noise(terms.plan, layout, stream)
     blob = words_to_bytes(noisy.view(np.uint64))
     return Learned(plan=terms.plan_hash, step=step.name, families=_wire(families), blob=blob)
 
@@ -112,7 +112,7 @@ def _grow(
     terms: Terms,
     before: Sequence[Family],
     picks: int,
-    epsilon: Fraction,
+    budget: Fraction,
     limits: Limits,
     rows: Rows,
     stream: Stream,
@@ -128,7 +128,8 @@ def _grow(
         outside = [v for v in range(terms.domain.count) if v not in inside]
         options = candidates(terms.domain, inside, outside, limits)
         plan = terms.plan
-        found.append(Family(*choose(rows, options, plan.score, epsilon / private_picks, plan.choice, stream)))
+        epsilon = plan.law.choice_epsilon(budget / private_picks, plan.choice)
+        found.append(Family(*choose(rows, options, plan.score, epsilon, plan.choice, stream)))
     return found
 
 

@@ -13,11 +13,10 @@ from typing import Literal
 
 import gmpy2
 
-from crypto.noise import laplace_variance
 from protocol.covering_search import (
-    CUBE_ROOT_SCALE,
     ONE_VIEW,
     PAIRS,
+    ROOT_SCALE,
     Design,
     Search,
     Sizes,
@@ -27,19 +26,21 @@ from protocol.covering_search import (
     least_product,
     least_total,
     product,
+    square_root_summand,
     total,
     usable_columns,
 )
 from protocol.domain import Variables
 from protocol.errors import PlanError
 from protocol.galois import lines
+from protocol.noise_laws import LAPLACE, NoiseLaw
 
 Objective = Literal["expected-error", "paper"]
-Budgets = Literal["equal", "cube-root"]
+Budgets = Literal["equal", "cube-root", "square-root"]
 
 LARGEST_VIEW = 2**20  # cells
 _BOTH_ORDERS_UP_TO = 100  # variables
-SENSITIVITY = 2  # of a histogram: a neighbour moves one row from one cell to another
+_ROOTS: dict[Budgets, int] = {"cube-root": 3, "square-root": 2}  # best for Laplace and for Gaussian noise (covering.md)
 
 
 @dataclass(frozen=True)
@@ -70,19 +71,19 @@ class Cover:
         terms = (c / w**2 for c, w in zip(self.summands, self.weights, strict=True))
         return sum(self.weights) ** 2 * math.fsum(terms)
 
-    def budgets(self, epsilon: Fraction) -> tuple[Fraction, ...]:
-        """Each view's budget; together they are epsilon exactly."""
+    def budgets(self, budget: Fraction) -> tuple[Fraction, ...]:
+        """Each view's share; together they are the budget exactly."""
         whole = sum(self.weights)
-        return tuple(epsilon * weight / whole for weight in self.weights)
+        return tuple(budget * weight / whole for weight in self.weights)
 
-    def variances(self, epsilon: Fraction) -> tuple[float, ...]:
+    def variances(self, budget: Fraction, law: NoiseLaw = LAPLACE) -> tuple[float, ...]:
         """Of the noise in one cell of each view, for one share of noise."""
-        variance = {share: laplace_variance(share / SENSITIVITY) for share in set(self.budgets(epsilon))}
-        return tuple(variance[share] for share in self.budgets(epsilon))
+        variance = {share: law.variance(law.rate(share)) for share in set(self.budgets(budget))}
+        return tuple(variance[share] for share in self.budgets(budget))
 
-    def expected_squared_error(self, epsilon: Fraction) -> float:
+    def expected_squared_error(self, budget: Fraction, law: NoiseLaw = LAPLACE) -> float:
         """Over all cells of all pair tables, as they are summed from the noisy views, for one share of noise."""
-        return math.fsum(c * v for c, v in zip(self.summands, self.variances(epsilon), strict=True))
+        return math.fsum(c * v for c, v in zip(self.summands, self.variances(budget, law), strict=True))
 
 
 def cover(
@@ -138,8 +139,9 @@ def _search(
     if objective == "paper":  # Algorithm 2: fewest cells, however many views share the budget
         return Search(cell_summand, usable_columns(count, True), False, largest_view), least_total, total
     columns = usable_columns(count, primes_only)
-    if budgets == "cube-root":
-        return Search(cube_root_summand, columns, True, largest_view), least_total, total
+    if budgets != "equal":
+        summand = cube_root_summand if budgets == "cube-root" else square_root_summand
+        return Search(summand, columns, True, largest_view), least_total, total
     return Search(error_summand, columns, True, largest_view), least_product, product
 
 
@@ -156,12 +158,14 @@ def _orders(sizes: Sizes) -> list[list[int]]:
 
 def _with_weights(sizes: Sizes, views: tuple[Variables, ...], budgets: Budgets) -> Cover:
     equal = Cover(sizes, views, (1,) * len(views))
-    return equal if budgets == "equal" else Cover(sizes, views, tuple(map(_cube_root, equal.summands)))
+    if budgets == "equal":
+        return equal
+    return Cover(sizes, views, tuple(_root(summand, _ROOTS[budgets]) for summand in equal.summands))
 
 
-def _cube_root(summand: int) -> int:
-    """floor(2^16 * summand^(1/3)), on integers: parties agree on it to the last bit."""
-    root, _ = gmpy2.iroot(summand * CUBE_ROOT_SCALE**3, 3)
+def _root(summand: int, degree: int) -> int:
+    """floor(2^16 * summand^(1/degree)), on integers: parties agree on it to the last bit."""
+    root, _ = gmpy2.iroot(summand * ROOT_SCALE**degree, degree)
     return int(root)
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from protocol.galois import is_prime, lines, prime_powers_up_to
 
 ONE_VIEW, PAIRS = 0, 1  # stand where a number of columns stands otherwise
-CUBE_ROOT_SCALE = 2**16
+ROOT_SCALE = 2**16
 _FAR = 2**64  # outweighs any total or number of views
-_SLACK = 1 - 1e-5  # lower bounds are floats, and cube roots are rounded to whole units
+_SLACK = 1 - 1e-5  # lower bounds are floats, and roots are rounded to whole units
 
 Sizes = tuple[int, ...]
 Summand = Callable[[int, NDArray[np.float64] | float], NDArray[np.float64] | float]  # of a view: size, cells
@@ -31,7 +31,11 @@ def error_summand(size: int, cells: NDArray[np.float64] | float) -> NDArray[np.f
 
 
 def cube_root_summand(size: int, cells: NDArray[np.float64] | float) -> NDArray[np.float64] | float:
-    return CUBE_ROOT_SCALE * (math.comb(size, 2) * cells) ** (1 / 3)
+    return ROOT_SCALE * (math.comb(size, 2) * cells) ** (1 / 3)
+
+
+def square_root_summand(size: int, cells: NDArray[np.float64] | float) -> NDArray[np.float64] | float:
+    return ROOT_SCALE * (math.comb(size, 2) * cells) ** (1 / 2)
 
 
 def cell_summand(_: int, cells: NDArray[np.float64] | float) -> NDArray[np.float64] | float:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from crypto.noise import laplace_variance
 from protocol.limits import Limits
 from protocol.network import Family
 from protocol.queries import candidate_families, is_sum_pass
@@ -57,15 +56,15 @@ def forecast(terms: Terms) -> Forecast:
 
 def _step(terms: Terms, step: Step) -> StepForecast:
     cells = _cells(terms, step)
-    if not cells or not step.epsilon:
+    if not cells or not step.budget:
         return StepForecast(step.name, len(step.parties), 0, 0, 0, 0, 0.0, None)
     rates = terms.noise_rates(step, [()] * len(cells))
-    everybody = is_sum_pass(terms, step)
+    everybody, law = is_sum_pass(terms, step), terms.plan.law
     rows = terms.plan.total_rows if everybody else terms.plan.members[step.parties[-1]].rows
     layout = Layout(cells, rates, rows)
     count = ciphertexts(terms.plan, layout) if everybody else 0
     size = count * terms.plan.key_bits // 4 if count else WORD_BYTES * layout.size
-    variances = [retained_variance(terms.plan, rate) if everybody else laplace_variance(rate) for rate in rates]
+    variances = [retained_variance(terms.plan, rate) if everybody else law.variance(rate) for rate in rates]
     return StepForecast(
         step.name,
         len(step.parties),
@@ -74,7 +73,7 @@ def _step(terms: Terms, step: Step) -> StepForecast:
         count,
         size,
         _seconds(terms, count),
-        _error(cells, variances, rows),
+        _error(cells, [law.mean_size(variance) for variance in variances], rows),
     )
 
 
@@ -104,7 +103,7 @@ def _seconds(terms: Terms, count: int) -> float:
     return count * scale * (_SECONDS_PER_CIPHERTEXT + _SECONDS_PER_DECRYPTION)
 
 
-def _error(cells: Sequence[int], variances: Sequence[float], rows: int) -> float:
-    """Half the expected absolute noise of all cells, as a share of the rows; Laplace noise has E|x| = sd / sqrt 2."""
-    per_table = [count * math.sqrt(variance / 2) / (2 * rows) for count, variance in zip(cells, variances, strict=True)]
+def _error(cells: Sequence[int], sizes: Sequence[float], rows: int) -> float:
+    """Half the expected absolute noise of all cells, as a share of the rows."""
+    per_table = [count * size / (2 * rows) for count, size in zip(cells, sizes, strict=True)]
     return min(1.0, sum(per_table) / len(per_table))

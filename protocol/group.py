@@ -12,7 +12,6 @@ from crypto.blinding import Blinder, RerandomiserPool
 from crypto.errors import CryptoError
 from crypto.indicator import Indicator, check_indicator, hidden_permutation
 from crypto.masking import agree, mask_residues, pair_key
-from crypto.noise import laplace_bound
 from crypto.paillier import PublicKey, ciphertexts_to_bytes
 from crypto.randomness import Stream, derive_key
 from crypto.sealing import info_for, open_sealed, seal
@@ -111,8 +110,8 @@ class SelectedSums:
             return b""
         slots = packing(self.terms.plan, layout)
         count = slots.ciphertexts(layout.size)
-        bound = max(laplace_bound(rate) for rate in set(layout.rates))
+        bound = max(self.terms.plan.law.bound(rate) for rate in set(layout.rates))
         blinder = Blinder(self.public, self.bit, slots, bound, count, stream, pool=self.pool)
-        noise = blinder.blind(full_noise(layout, stream))
+        noise = blinder.blind(full_noise(self.terms.plan, layout, stream))
         masks = mask_residues(self.pair_keys(context + self.binding), self.me, count, self.public.n)
         return ciphertexts_to_bytes(self.public, blinder.contribution(values, noise, masks))

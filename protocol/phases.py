@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crypto.noise import laplace_variance
 from protocol.correlation import mutual_information, mutual_information_matrix, pair_tables
 from protocol.domain import Variables
 from protocol.errors import FailedCheck
@@ -226,7 +225,7 @@ def _delivered(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int,
         ):
             parts[index] = parts[index] + part
     return [
-        Table(variables, counts.view(np.int64).reshape(terms.domain.shape(variables)), laplace_variance(rate))
+        Table(variables, counts.view(np.int64).reshape(terms.domain.shape(variables)), terms.plan.law.variance(rate))
         for variables, counts, rate in zip(tables, parts, layout.rates, strict=True)
     ]
 
@@ -279,7 +278,7 @@ def local_model(terms: Terms, step: Step, party: int, reply: Reply) -> LocalMode
         raise FailedCheck(member.name, f"sent {len(reply.blob)} bytes of tables, {WORD_BYTES * layout.size} expected")
     counts = layout.split(words_from_bytes(reply.blob).view(np.int64))
     tables = tuple(
-        Table(table, part.reshape(terms.domain.shape(table)), laplace_variance(rate))
+        Table(table, part.reshape(terms.domain.shape(table)), terms.plan.law.variance(rate))
         for table, part, rate in zip(variables, counts, layout.rates, strict=True)
     )
     return LocalModel(network, tables, member.rows)

@@ -3,11 +3,13 @@
 It does not know what follows from it (`terms`) or how good defaults are chosen (`presets`).
 """
 
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
+from protocol.noise_laws import LAWS, Choice, NoiseLaw, Privacy
 
 Method = Literal["dp-subn", "dp-ccbn", "independent"]
 Preset = Literal["recommended", "paper"]
@@ -15,9 +17,8 @@ Noise = Literal["selected", "distributed", "local"]
 Update = Literal["accumulate", "replace", "joint"]
 EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 ScoreName = Literal["I", "F", "R"]
-Choice = Literal["permute-and-flip", "exponential"]
 CoverObjective = Literal["expected-error", "paper"]
-CoverBudgets = Literal["equal", "cube-root"]
+CoverBudgets = Literal["equal", "cube-root", "square-root"]
 
 LONGEST_NAME = 200
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
@@ -47,8 +48,11 @@ class Plan(Frozen):
     members: tuple[Member, ...]
     method: Method
     preset: Preset
+    privacy: Privacy = "pure"
     epsilon: Exact
-    split: tuple[Exact, ...]  # dp-subn: e1..e4; dp-ccbn and independent: structure, parameters
+    delta: Exact = Fraction(0)
+    # Of epsilon, or with zcdp of rho. dp-subn: e1..e4; dp-ccbn and independent: structure, parameters
+    split: tuple[Exact, ...]
     insiders: Annotated[int, Field(ge=0)]
     noise: Noise
     update: Update
@@ -72,6 +76,10 @@ class Plan(Frozen):
     @property
     def total_rows(self) -> int:
         return sum(member.rows for member in self.members)
+
+    @property
+    def law(self) -> NoiseLaw:
+        return LAWS[self.privacy]
 
     @property
     def noise_shares(self) -> int:

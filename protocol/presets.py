@@ -5,6 +5,7 @@ It does not know rows; `agreement` checks what comes out.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +15,11 @@ from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.plan import Member, Method, Plan, Preset
 from protocol.schema import Schema
+from protocol.zcdp import largest_rho
+
+DEFAULT_KEY_BITS = 3072
+DEFAULT_DELTA = Fraction(1, 10**9)
+_RHO_UNITS = 10**18  # rho is rounded down to these, so that it can be read
 
 # PAPER: what the papers say, where it can be said honestly. RECOMMENDED: what has measured better.
 PAPER: dict[str, Any] = {
@@ -40,7 +46,12 @@ RECOMMENDED: dict[str, Any] = {
     "cover_objective": "expected-error",
     "cover_budgets": "cube-root",
 }
-# How epsilon is divided: dp-subn over its four phases; the others over structure and parameters.
+# What changes with zcdp: the exponential mechanism costs a quarter there, and Gaussian variance falls with the budget.
+_ZCDP: dict[Preset, dict[str, Any]] = {
+    "paper": {"choice": "exponential", "delta": DEFAULT_DELTA},
+    "recommended": {"choice": "exponential", "delta": DEFAULT_DELTA, "cover_budgets": "square-root"},
+}
+# How the budget is divided: dp-subn over its four phases; the others over structure and parameters.
 _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("dp-subn", "paper"): (1, 1, 1, 1),
     ("dp-subn", "recommended"): (1, 3, 2, 14),
@@ -50,7 +61,6 @@ _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("independent", "recommended"): (3, 7),
 }
 _PRIVBAYES_THETA = Fraction(4)
-DEFAULT_KEY_BITS = 3072
 
 
 def make_plan(
@@ -66,10 +76,12 @@ def make_plan(
     chosen = dict(PAPER if preset == "paper" else RECOMMENDED)
     if method == "independent":
         chosen["theta"] = _PRIVBAYES_THETA
+    if wishes.get("privacy") == "zcdp":
+        chosen |= _ZCDP[preset]
     chosen |= {name: wish for name, wish in wishes.items() if wish is not None}
     variables = Encoding.of(schema, chosen["encoding"]).domain
     chosen.setdefault("score", _score(method, preset, variables.is_binary))
-    chosen.setdefault("split", _split(method, preset, epsilon, chosen["update"], len(members)))
+    chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
     chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
     chosen.setdefault("rows", sum(member.rows for member in members))
@@ -95,14 +107,39 @@ def _score(method: Method, preset: Preset, is_binary: bool) -> str:
     return "F" if is_binary else "R"
 
 
-def _split(method: Method, preset: Preset, epsilon: Fraction, update: str, parties: int) -> tuple[Fraction, ...]:
-    """Shares of epsilon that every party's price adds up to at most."""
-    shares = allocate(epsilon, _SHARES[method, preset])
-    if method == "dp-subn" and update == "replace":
+def _split(
+    method: Method, preset: Preset, epsilon: Fraction, parties: int, chosen: dict[str, Any]
+) -> tuple[Fraction, ...]:
+    """Shares of the budget that every party's price adds up to at most; wishes for zcdp are its proportions."""
+    is_zcdp = chosen.get("privacy") == "zcdp"
+    wanted: Sequence[Fraction] | None = chosen.get("split")
+    if wanted is not None and not is_zcdp:
+        return tuple(wanted)
+    budget = _rho(epsilon, chosen["delta"]) if is_zcdp else epsilon
+    if wanted is not None:
         # Privacy: the first party pays for its rows' exposure in every later update too.
+        exposures = [parties if _is_replaced(method, chosen) and phase == 2 else 1 for phase in range(len(wanted))]
+        whole = sum((share * times for share, times in zip(wanted, exposures, strict=True)), Fraction(0))
+        return tuple(budget * share / whole if whole else share for share in wanted)
+    shares = allocate(budget, _SHARES[method, preset])
+    if _is_replaced(method, chosen):
         e1, e2, e3, e4 = shares
         return e1, e2, e3 / parties, e4
     return shares
+
+
+def _is_replaced(method: Method, chosen: dict[str, Any]) -> bool:
+    return method == "dp-subn" and chosen["update"] == "replace"
+
+
+def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """What (epsilon, delta) buys in all."""
+    if not 0 < delta < 1:
+        raise PlanError(f"delta is {delta}: with zcdp it must lie between 0 and 1, far below one over the rows")
+    rho = Fraction(floor(largest_rho(epsilon, delta) * _RHO_UNITS), _RHO_UNITS)
+    if rho <= 0:
+        raise PlanError(f"epsilon of {epsilon} with delta of {delta} leaves no rho to spend: raise epsilon")
+    return rho
 
 
 def _picks(preset: Preset, variables: int, rows: Sequence[int]) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ def candidate_families(terms: Terms, placed: Sequence[Family]) -> list[Family]:
 
 def parameters_of_model(terms: Terms, step: Step) -> Step:
     """The part of method independent's single step that pays for the tables; the rest pays for the structure."""
-    return replace(step, epsilon=terms.plan.split[1])
+    return replace(step, budget=terms.plan.split[1])
 
 
 def is_sum_pass(terms: Terms, step: Step) -> bool:

@@ -3,11 +3,16 @@
 It does not know tables, messages or noise.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import ceil
 from typing import Literal
 
 from protocol.plan import Plan
+from protocol.zcdp import epsilon_of
+
+_UNITS = 10**9  # of epsilon, to which charges of zcdp are rounded
 
 Stage = Literal["joining", "correlations", "initial", "update", "candidates", "models", "parameters", "finished"]
 
@@ -34,11 +39,16 @@ class Step:
     name: str
     stage: Stage
     parties: tuple[int, ...]  # who answers
-    epsilon: Fraction = Fraction(0)  # what one exposure of a row costs: the noise follows from it
-    charges: dict[int, Fraction] = field(default_factory=dict)  # what the step costs each party in all
+    budget: Fraction = Fraction(0)  # the epsilon or rho of one exposure of a row: the noise follows from it
+    spends: dict[int, Fraction] = field(default_factory=dict)  # the epsilon or rho of all exposures, by party
+    charges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)  # by party: the epsilon and delta of it
 
     def charge(self, party: int) -> Fraction:
-        return self.charges.get(party, Fraction(0))
+        """The epsilon that the step costs this party."""
+        return self.charges.get(party, (Fraction(0), Fraction(0)))[0]
+
+    def delta(self, party: int) -> Fraction:
+        return self.charges.get(party, (Fraction(0), Fraction(0)))[1]
 
 
 def steps(plan: Plan, variables: int) -> tuple[Step, ...]:
@@ -46,14 +56,42 @@ def steps(plan: Plan, variables: int) -> tuple[Step, ...]:
     everybody = tuple(range(plan.parties))
     joining = Step("joining", "joining", everybody)
     if plan.method == "dp-subn":
-        return (joining, *_dp_subn(plan, everybody))
-    if plan.method == "dp-ccbn":
-        return (joining, *_dp_ccbn(plan, everybody, variables))
-    return (joining, _pass("models", "models", everybody, sum(plan.split, Fraction(0))))
+        found = _dp_subn(plan, everybody)
+    elif plan.method == "dp-ccbn":
+        found = _dp_ccbn(plan, everybody, variables)
+    else:
+        found = [_pass("models", "models", everybody, sum(plan.split, Fraction(0)))]
+    return tuple(_priced(plan, [joining, *found]))
 
 
-def _pass(name: str, stage: Stage, everybody: tuple[int, ...], epsilon: Fraction) -> Step:
-    return Step(name, stage, everybody, epsilon, dict.fromkeys(everybody, epsilon))
+def _priced(plan: Plan, found: Sequence[Step]) -> Iterator[Step]:
+    """The steps with their charges.
+
+    Privacy: rho adds up and epsilon(rho) is concave, so that with zcdp a step costs what it adds to the epsilon of
+    all steps before it: a run that ends early has cost the epsilon of what was answered.
+    """
+    spent = dict.fromkeys(range(plan.parties), Fraction(0))
+    for step in found:
+        charges = {}
+        for party, spend in step.spends.items():
+            before, after = spent[party], spent[party] + spend
+            epsilon = _worth(plan, after) - _worth(plan, before)
+            charges[party] = (epsilon, Fraction(0) if before else plan.delta)
+            spent[party] = after
+        yield replace(step, charges=charges)
+
+
+def _worth(plan: Plan, spent: Fraction) -> Fraction:
+    """The epsilon of what a party has spent of the plan's budget: with zcdp rounded up, but not beyond the plan's."""
+    if plan.privacy == "pure" or not spent:
+        return spent
+    least = epsilon_of(spent, plan.delta)
+    rounded = Fraction(ceil(least * _UNITS), _UNITS)
+    return plan.epsilon if least <= plan.epsilon < rounded else rounded
+
+
+def _pass(name: str, stage: Stage, everybody: tuple[int, ...], budget: Fraction) -> Step:
+    return Step(name, stage, everybody, budget, dict.fromkeys(everybody, budget))
 
 
 def _dp_subn(plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
@@ -69,32 +107,32 @@ def _dp_subn(plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
     return [*found, _pass("parameters", "parameters", everybody, e4)]
 
 
-def _initial(plan: Plan, epsilon: Fraction) -> list[Step]:
+def _initial(plan: Plan, budget: Fraction) -> list[Step]:
     found = []
     for party, picks in enumerate(plan.picks):
         if picks:
             # The very first variable is drawn blindly: it costs nothing (SPEC section 9, no. 6).
             is_private = picks > 1 or any(plan.picks[:party])
-            charges = {party: epsilon} if is_private else {}
-            found.append(Step(f"initial/{party + 1}", "initial", (party,), epsilon, charges))
+            spends = {party: budget} if is_private else {}
+            found.append(Step(f"initial/{party + 1}", "initial", (party,), budget, spends))
     return found
 
 
-def _accumulate(_plan: Plan, everybody: tuple[int, ...], epsilon: Fraction) -> list[Step]:
-    return [Step(f"update/{k + 1}", "update", (k,), epsilon, {k: epsilon}) for k in everybody]
+def _accumulate(_plan: Plan, everybody: tuple[int, ...], budget: Fraction) -> list[Step]:
+    return [Step(f"update/{k + 1}", "update", (k,), budget, {k: budget}) for k in everybody]
 
 
-def _replace(plan: Plan, everybody: tuple[int, ...], epsilon: Fraction) -> list[Step]:
+def _replace(plan: Plan, everybody: tuple[int, ...], budget: Fraction) -> list[Step]:
     # Privacy: the rows of party k are inside S_k, ..., S_K, each under fresh noise, so theorem 5 of the paper
     # does not hold; the exposures to come are charged when the first one is made (SPEC section 9, no. 5).
     return [
-        Step(f"update/{k + 1}", "update", (k - 1, k) if k else (k,), epsilon, {k: (plan.parties - k) * epsilon})
+        Step(f"update/{k + 1}", "update", (k - 1, k) if k else (k,), budget, {k: (plan.parties - k) * budget})
         for k in everybody
     ]
 
 
-def _joint(plan: Plan, everybody: tuple[int, ...], epsilon: Fraction) -> list[Step]:
-    return [_pass(f"update/{r + 1}", "update", everybody, epsilon / plan.rounds) for r in range(plan.rounds)]
+def _joint(plan: Plan, everybody: tuple[int, ...], budget: Fraction) -> list[Step]:
+    return [_pass(f"update/{r + 1}", "update", everybody, budget / plan.rounds) for r in range(plan.rounds)]
 
 
 def _dp_ccbn(plan: Plan, everybody: tuple[int, ...], variables: int) -> list[Step]:

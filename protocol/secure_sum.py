@@ -18,7 +18,6 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from crypto.masking import hide, mask_words, reveal
-from crypto.noise import discrete_laplace, laplace_bound, laplace_variance, polya_bound, polya_share
 from crypto.packing import Packing
 from crypto.paillier import PublicKey, ciphertexts_from_bytes, multiply
 from crypto.randomness import Stream
@@ -34,7 +33,7 @@ class Layout:
     """One pass in public numbers: how many cells each table has, how much noise, and what a total can be."""
 
     cells: tuple[int, ...]
-    rates: tuple[Fraction, ...]  # alpha of each table's noise
+    rates: tuple[Fraction, ...]  # of each table's noise, as the plan's law has it
     bound: int  # no cell's total exceeds it: the number of rows that are counted
 
     @property
@@ -43,7 +42,7 @@ class Layout:
 
     @cached_property
     def runs(self) -> tuple[tuple[Fraction, int], ...]:
-        """Neighbouring tables of equal noise, drawn together: (alpha, cells)."""
+        """Neighbouring tables of equal noise, drawn together: (rate, cells)."""
         tables = zip(self.rates, self.cells, strict=True)
         return tuple((rate, sum(cells for _, cells in run)) for rate, run in groupby(tables, key=lambda t: t[0]))
 
@@ -65,27 +64,25 @@ def packing(plan: Plan, layout: Layout) -> Packing:
     return Packing.fit(plan.key_bits, layout.bound, retained_bound(plan, layout))
 
 
-def full_noise(layout: Layout, stream: Stream) -> Vector:
+def full_noise(plan: Plan, layout: Layout, stream: Stream) -> Vector:
     """One full share of noise for every cell."""
-    return joined([discrete_laplace(rate, cells, stream) for rate, cells in layout.runs])
+    return joined([plan.law.draw(rate, cells, stream) for rate, cells in layout.runs])
 
 
 def own_noise(plan: Plan, layout: Layout, stream: Stream) -> Vector:
     """What one party draws in a pass of everybody."""
     if plan.noise != "distributed":
-        return full_noise(layout, stream)
+        return full_noise(plan, layout, stream)
     honest = plan.parties - plan.insiders
-    return joined([polya_share(rate, honest, cells, stream) for rate, cells in layout.runs])
+    return joined([plan.law.draw_share(rate, honest, cells, stream) for rate, cells in layout.runs])
 
 
 def retained_variance(plan: Plan, rate: Fraction) -> float:
     """The variance of the noise that stays in one cell of the total."""
-    shares = {
-        "selected": Fraction(plan.noise_shares),
-        "distributed": Fraction(plan.parties, plan.parties - plan.insiders),
-        "local": Fraction(plan.parties),
-    }[plan.noise]
-    return float(shares) * laplace_variance(rate)
+    if plan.noise == "distributed":
+        return plan.parties * plan.law.share_variance(rate, plan.parties - plan.insiders)
+    shares = plan.noise_shares if plan.noise == "selected" else plan.parties
+    return shares * plan.law.variance(rate)
 
 
 class PartySums(Protocol):
@@ -174,9 +171,9 @@ def retained_bound(plan: Plan, layout: Layout) -> int:
     rates = set(layout.rates)
     if plan.noise == "distributed":
         honest = plan.parties - plan.insiders
-        return plan.parties * max((polya_bound(rate, honest) for rate in rates), default=0)
+        return plan.parties * max((plan.law.share_bound(rate, honest) for rate in rates), default=0)
     shares = plan.noise_shares if plan.noise == "selected" else plan.parties
-    return shares * max((laplace_bound(rate) for rate in rates), default=0)
+    return shares * max((plan.law.bound(rate) for rate in rates), default=0)
 
 
 def ciphertexts(plan: Plan, layout: Layout) -> int:

@@ -9,7 +9,6 @@ the number of candidates that counts: `count_candidates` tells it before any row
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,11 @@ from crypto.randomness import Stream
 from protocol.counting import Rows
 from protocol.domain import Domain, Variables
 from protocol.limits import Limits
+from protocol.noise_laws import Choice
 from protocol.parent_sets import count_parent_sets, parent_sets
 from protocol.scores import Scoring, scoring
 
 Candidate = tuple[int, Variables]  # child, parents
-Mechanism = Literal["permute-and-flip", "exponential"]
 Shape = tuple[int, int]  # codes of the child, cells of the parents
 _CELLS_AT_ONCE = 1 << 22  # of tables counted before they are scored: 32 MB
 
@@ -49,7 +48,7 @@ def count_candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[i
 
 
 def choose(
-    rows: Rows, families: Sequence[Candidate], score: str, epsilon: Fraction, mechanism: Mechanism, stream: Stream
+    rows: Rows, families: Sequence[Candidate], score: str, epsilon: Fraction, mechanism: Choice, stream: Stream
 ) -> Candidate:
     """Pick one of the families, the better the likelier. Privacy: epsilon for these rows (`scores.md`)."""
     rule = scoring(score, rows.count, rows.domain)

@@ -14,7 +14,7 @@ from protocol.encoding import Block, Encoding
 from protocol.exact import allocate
 from protocol.limits import Limits
 from protocol.plan import Plan
-from protocol.privacy import noise_rate, useful_cells, useful_degree
+from protocol.privacy import useful_cells, useful_degree
 from protocol.schedule import Step, steps
 from protocol.schema import Schema
 from protocol.workload import affordable, bearable
@@ -48,8 +48,12 @@ class Terms:
         return steps(self.plan, self.domain.count)
 
     def price(self, party: int) -> Fraction:
-        """What the whole run costs the rows of one party."""
+        """The epsilon that the whole run costs the rows of one party."""
         return sum((step.charge(party) for step in self.steps), Fraction(0))
+
+    def delta(self, party: int) -> Fraction:
+        """The delta that it costs them."""
+        return sum((step.delta(party) for step in self.steps), Fraction(0))
 
     @cached_property
     def cover(self) -> Cover:
@@ -78,16 +82,16 @@ class Terms:
         wanted = self._limits(self.plan.members[party].rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
         return affordable(self.domain, wanted, self.plan.score, comparing_all=False)
 
-    def _limits(self, rows: int, epsilon: Fraction, theta: Fraction, degree: int | None) -> Limits:
-        count = self.domain.count
+    def _limits(self, rows: int, budget: Fraction, theta: Fraction, degree: int | None) -> Limits:
+        count, law = self.domain.count, self.plan.law
         if self.domain.is_binary:
-            return Limits(degree=useful_degree(rows, count, epsilon, theta) if degree is None else degree)
-        return Limits(cells=useful_cells(rows, count, epsilon, theta), degree=degree)
+            return Limits(degree=useful_degree(rows, count, budget, theta, law) if degree is None else degree)
+        return Limits(cells=useful_cells(rows, count, budget, theta, law), degree=degree)
 
     def noise_rates(self, step: Step, tables: Sequence[Variables]) -> tuple[Fraction, ...]:
         """The noise of each table of a pass: they share the step's budget, and the shares add up to it exactly."""
         weights = self.cover.weights if step.stage == "correlations" else [1] * len(tables)
-        return tuple(noise_rate(share) for share in allocate(step.epsilon, weights))
+        return tuple(map(self.plan.law.rate, allocate(step.budget, weights)))
 
 
 def _larger(one: int | None, other: int | None) -> int | None:

@@ -10,7 +10,10 @@ from crypto.paillier_secret import SecretKey
 from protocol.counting import Rows
 from protocol.schema import Schema
 from protocol.secure_sum import retained_variance
+from protocol.terms import Terms
+from protocol.zcdp import share_variance
 from tests.statistical.goodness import FALSE_ALARM, Law, binomial_p_value, p_values, rejected
+from tests.statistical.test_gaussian_statistics import gaussian_law
 from tests.statistical.test_noise_statistics import laplace_law, share_law
 from tests.support import Driver, pooled, random_codes, terms_of
 
@@ -32,11 +35,14 @@ MODES = [("selected", 0), ("selected", 1), ("selected", 2), ("distributed", 0), 
 def noise_of(noise: str, insiders: int, secret: SecretKey | None) -> np.ndarray:
     """Noisy total minus true total, cell by cell; without a secret the cryptography is left out."""
     split = (2 * ALPHA, 0, 0, Fraction(1, 2))
-    terms = terms_of(WIDE, ROWS, noise=noise, insiders=insiders, split=split)
+    return noise_in(terms_of(WIDE, ROWS, noise=noise, insiders=insiders, split=split), secret)
+
+
+def noise_in(terms: Terms, secret: SecretKey | None) -> np.ndarray:
     codes = random_codes(WIDE, ROWS)
     run = Driver(terms, codes, secret, clear=secret is None, entropy=True).run_to("parameters")
     (released,) = run.state.knowledge.released
-    assert released.table.variance == retained_variance(terms.plan, ALPHA)
+    assert released.table.variance == retained_variance(terms.plan, terms.plan.law.rate(terms.plan.split[0]))
     truth = Rows(terms.domain, terms.encoding.encode(pooled(WIDE, codes)))
     return (released.table.counts - truth.table(released.table.variables)).ravel()
 
@@ -89,6 +95,37 @@ def test_one_insider_leaves_a_full_share_that_it_does_not_know(small_secret):
     hits = int((np.abs(two) > spread).sum())
     assert hits > beyond * two.size
     assert binomial_p_value(hits, two.size, beyond) < FALSE_ALARM
+
+
+# privacy=zcdp
+
+
+def zcdp_terms(noise: str, insiders: int, epsilon: int) -> Terms:
+    split = (Fraction(1), Fraction(0), Fraction(0), Fraction(1))
+    return terms_of(WIDE, ROWS, epsilon, privacy="zcdp", noise=noise, insiders=insiders, split=split)
+
+
+def zcdp_law(terms: Terms) -> Law:
+    plan, rho = terms.plan, terms.plan.split[0]
+    if plan.noise == "distributed":
+        return sum_of(plan.parties, gaussian_law(share_variance(rho, plan.parties - plan.insiders)))
+    return sum_of(plan.noise_shares if plan.noise == "selected" else plan.parties, gaussian_law(1 / rho))
+
+
+@pytest.mark.parametrize("epsilon", [1, 20])  # 20 takes shares that are made wider than the budget asks for
+@pytest.mark.parametrize(("noise", "insiders"), MODES)
+def test_a_total_keeps_the_gaussian_noise_that_the_mode_promises(noise, insiders, epsilon):
+    terms = zcdp_terms(noise, insiders, epsilon)
+    law = zcdp_law(terms)
+    assert rejected(p_values(noise_in(terms, None), law)) == []
+    published = retained_variance(terms.plan, terms.plan.split[0])
+    assert published == pytest.approx((law.pmf * law.values**2).sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize(("noise", "insiders"), [("selected", 1), ("distributed", 1)])
+def test_real_transport_keeps_the_same_gaussian_noise(noise, insiders, small_secret):
+    terms = zcdp_terms(noise, insiders, 1)
+    assert rejected(p_values(noise_in(terms, small_secret), zcdp_law(terms))) == []
 
 
 # update=replace

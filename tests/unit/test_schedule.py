@@ -41,7 +41,7 @@ def test_everybody_answers_a_pass_and_one_party_an_update():
 
 def test_joint_updates_share_their_budget_over_the_rounds():
     found = [step for step in steps(plan("joint", rounds=4), 5) if step.stage == "update"]
-    assert [step.epsilon for step in found] == [Fraction(3, 40)] * 4
+    assert [step.budget for step in found] == [Fraction(3, 40)] * 4
     assert all(step.parties == (0, 1, 2) for step in found)
 
 
@@ -54,10 +54,10 @@ def test_phases_without_budget_are_left_out():
 
 def test_dp_ccbn_places_one_variable_per_iteration():
     found = steps(plan(method="dp-ccbn", split=(Fraction(1), Fraction(2))), 5)
-    assert [(step.name, step.epsilon) for step in found[1:-1]] == [
+    assert [(step.name, step.budget) for step in found[1:-1]] == [
         (f"candidates/{i}", Fraction(1, 4)) for i in range(1, 5)
     ]
-    assert found[-1].epsilon == 2
+    assert found[-1].budget == 2
 
 
 def test_dp_ccbn_over_one_variable_compares_nothing():

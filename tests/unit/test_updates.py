@@ -7,7 +7,6 @@ import pytest
 
 from crypto.noise import laplace_variance
 from protocol.counting import Rows
-from protocol.privacy import noise_rate
 from tests.support import MIXED, Driver, pooled, random_codes, terms_of
 
 ROWS = (400, 300, 200, 100)
@@ -46,7 +45,7 @@ def test_the_published_variance_is_that_of_one_share():
     run.finish_step()
     step = next(step for step in run.terms.steps if step.name == "update/4")
     statistics = run.state.knowledge.statistics.values()
-    variance = laplace_variance(noise_rate(step.epsilon / len(statistics)))
+    variance = laplace_variance(step.budget / len(statistics) / 2)
     assert {statistic.table.variance for statistic in statistics} == {variance}
 
 

@@ -20,6 +20,7 @@ RUNS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "accumulate over mixed attributes": (MIXED, (400, 250, 150), {"split": SPLIT}),
     "joint over bits": (BITS, (300, 200), {"split": SPLIT, "update": "joint", "rounds": 2, "noise": "distributed"}),
     "replace over bits": (BITS, (300, 200), {"split": (*SPLIT[:3], Fraction(1, 2)), "update": "replace"}),
+    "zcdp over mixed attributes": (MIXED, (400, 250, 150), {"privacy": "zcdp", "noise": "distributed"}),
     "independent": (BITS, (200, 100), {"split": (Fraction(2), Fraction(3)), "method": "independent"}),
     "dp-ccbn": (BITS, (200, 100), {"split": (Fraction(2), Fraction(3)), "method": "dp-ccbn", "degree": 1}),
 }
