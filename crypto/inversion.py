@@ -3,10 +3,11 @@
 It does not know which law: it is given the distribution function's digits.
 
 The value is the number of distribution function values (those below 1) that do not exceed a uniform real number.
+A table that is only close decides all numbers but those within its error bound of an entry; exact integers do those.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -36,32 +37,46 @@ def certain_thresholds(bounds: Bounds, bits: int, guard_bits: int = GUARD_BITS) 
 
 
 class InverseTable:
-    """Privacy: every draw takes the same steps, except one in about 2**word_bits / n that needs more digits."""
+    """`close`: the thresholds' first digits, each off by at most `reach`, where exact ones would take long.
 
-    def __init__(self, thresholds: Thresholds, word_bits: int = TABLE_BITS) -> None:
-        self._thresholds = lru_cache(maxsize=4)(thresholds)
+    Privacy: every draw takes the same steps, except one in about 2**word_bits / (n (1 + reach)).
+    """
+
+    def __init__(
+        self,
+        thresholds: Thresholds,
+        word_bits: int = TABLE_BITS,
+        close: NDArray[np.uint64] | None = None,
+        reach: int = 0,
+    ) -> None:
+        self._thresholds = lru_cache(maxsize=2)(thresholds)
         self._word_bits = word_bits
-        self._table = _padded(thresholds(word_bits), word_bits)
+        self._reach = reach
+        self.entries = _padded(thresholds(word_bits) if close is None else close, word_bits)
 
     def draw(self, size: int, stream: Stream) -> NDArray[np.int64]:
         words = uniform_words(stream, size, self._word_bits)
-        values = count_below(self._table, words)
-        undecided = self._table[values] == words
-        if undecided.any():
-            for place in np.flatnonzero(undecided):
-                values[place] = self.with_more_digits(int(words[place]), stream)
+        values = count_below(self.entries, words)
+        for place in np.flatnonzero(self._is_undecided(values, words)):
+            values[place] = self.exact_value(int(words[place]), stream)
         return values
 
-    def with_more_digits(self, number: int, stream: Stream) -> int:
-        """The value of a uniform number whose digits so far equal those of a threshold."""
+    def _is_undecided(self, values: NDArray[np.int64], words: NDArray[np.unsignedinteger]) -> NDArray[np.bool_]:
+        """Whether the entry above or the one below is so near that the truth may equal the word or lie beyond it."""
+        above = self.entries[values] - words <= self._reach
+        below = (values > 0) & (words - self.entries[np.maximum(values, 1) - 1] <= self._reach)
+        return np.asarray(above | below)
+
+    def exact_value(self, number: int, stream: Stream) -> int:
+        """The value of a uniform number that begins with these digits; more are drawn if they equal a threshold's."""
         bits = self._word_bits
         while True:
-            bits += self._word_bits
-            number = number << self._word_bits | stream.bits(self._word_bits)
             thresholds = self._thresholds(bits)
             value = bisect_left(thresholds, number)
             if value == len(thresholds) or thresholds[value] != number:
                 return value
+            bits += self._word_bits
+            number = number << self._word_bits | stream.bits(self._word_bits)
 
 
 def count_below(table: NDArray[np.unsignedinteger], words: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
@@ -74,13 +89,14 @@ def count_below(table: NDArray[np.unsignedinteger], words: NDArray[np.unsignedin
     return count
 
 
-def _padded(thresholds: list[int], word_bits: int) -> NDArray[np.unsignedinteger]:
+def _padded(thresholds: Sequence[int] | NDArray[np.uint64], word_bits: int) -> NDArray[np.unsignedinteger]:
     """The thresholds' first digits, filled up to a power of two with the largest word.
 
     Thresholds that begin with the largest word are not told apart here: more digits do that.
     """
     largest_word = 2**word_bits - 1
-    distinct = [threshold for threshold in thresholds if threshold < largest_word]
-    table = np.full(1 << len(distinct).bit_length(), largest_word, dtype=f"<u{word_bits // 8}")
-    table[: len(distinct)] = distinct
+    words = np.array(thresholds, dtype=np.uint64)
+    distinct = words[words < largest_word]
+    table = np.full(1 << distinct.size.bit_length(), largest_word, dtype=f"<u{word_bits // 8}")
+    table[: distinct.size] = distinct
     return table

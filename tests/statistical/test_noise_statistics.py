@@ -68,7 +68,8 @@ def test_shares_add_up_to_discrete_laplace(alpha: Fraction, shares: int) -> None
 @pytest.mark.parametrize("word_bits", [8, 16])
 @pytest.mark.parametrize(("alpha", "shares"), [("1/20", 3), ("1/10", 1), ("1", 2), ("3", 5)])
 def test_refined_shares_follow_the_same_law(alpha: str, shares: int, word_bits: int) -> None:
-    draws = polya_share(Fraction(alpha), shares, DRAWS // 4, Stream.system(), word_bits=word_bits)
+    count = DRAWS // 4 if word_bits == 16 else DRAWS // 40  # exact integers decide nearly all short words, one by one
+    draws = polya_share(Fraction(alpha), shares, count, Stream.system(), word_bits=word_bits)
     assert rejected(p_values(draws, share_law(Fraction(alpha), shares))) == []
 
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from crypto import negative_binomial as nb
 from crypto.bernoulli import Coins, exponential_digits, logistic_digits
 from crypto.errors import NoiseOutOfReach
-from crypto.inversion import count_below
+from crypto.inversion import InverseTable, count_below
 from crypto.noise import discrete_laplace, laplace_bound, laplace_variance, polya_bound, polya_share
 from crypto.randomness import Stream
 
@@ -217,10 +218,36 @@ def test_more_digits_decide_between_thresholds_that_look_alike() -> None:
         assert thresholds[place - 1] < low < thresholds[place + 1]
         assert low not in thresholds
         stream = Script(bytes([low & 255]))
-        assert nb._table(Fraction(1, 4), 3, 8).with_more_digits(255, stream) == wanted
+        assert nb._table(Fraction(1, 4), 3, 8).exact_value(255, stream) == wanted
 
 
 def test_a_number_beyond_every_threshold_is_the_largest_value() -> None:
     stream = Script(b"\xff" * 64)
     alpha = Fraction(30)
-    assert nb._table(alpha, 3, 8).with_more_digits(255, stream) == nb.largest_value(alpha, 3) == 3
+    assert nb._table(alpha, 3, 8).exact_value(255, stream) == nb.largest_value(alpha, 3) == 3
+
+
+@pytest.mark.parametrize(
+    ("alpha", "shares"), [("30", 3), ("700", 3), ("3", 1), ("1/4", 3), ("1/40", 2), ("1/1000", 49), ("1/3000", 2)]
+)
+def test_the_table_is_as_close_as_is_promised(alpha: str, shares: int) -> None:
+    alpha_, allowed = Fraction(alpha), 2**64 - 1
+    table, exact = nb._table(alpha_, shares, 64).entries, nb._thresholds(alpha_, shares, 64)
+    assert (np.diff(table.astype(object)) >= 0).all()
+    truth = np.array([*exact[: table.size], *[allowed] * (table.size - len(exact))], dtype=object)
+    assert abs(table.astype(object) - truth).max() <= nb.reach(64)
+
+
+def test_a_word_within_reach_of_an_entry_is_decided_exactly() -> None:
+    alpha, place = Fraction(1, 4), 5
+    exact = nb._thresholds(alpha, 3, 64)[place]
+    for word, wanted in ((exact - 1, place), (exact + 1, place + 1), (exact + 2 * nb.reach(64) + 9, place + 1)):
+        stream = Script(word.to_bytes(8, "little"))
+        assert nb.negative_binomial(alpha, 3, 1, stream).tolist() == [wanted]
+    # A table that is wrong by as much as is allowed, either way, changes nothing.
+    right = nb._table(alpha, 3, 64).entries[:-1].astype(object)
+    for error in (nb.reach(64) // 2, -nb.reach(64) // 2):
+        entries = np.array([max(0, min(2**64 - 1, entry + error)) for entry in right], dtype=np.uint64)
+        wrong = InverseTable(partial(nb._thresholds, alpha, 3), 64, entries, nb.reach(64))
+        for word, wanted in ((exact - 1, place), (exact + 1, place + 1)):
+            assert wrong.draw(1, Script(word.to_bytes(8, "little"))).tolist() == [wanted]
