@@ -18,6 +18,7 @@ from protocol.schema import Schema
 
 Codes = NDArray[Any]
 
+CLASSIFIERS = ("linear SVM", "gradient boosting")
 TESTED = 5  # one real row in this many is held out for the test
 _MOST_CLASSES = 100
 _LISTED_EACH = 64  # categories that get a column of their own; an attribute with more counts as a number
@@ -74,6 +75,7 @@ def misclassification(
     target: Target,
     without: Sequence[int],
     stream: Stream,
+    classifiers: Sequence[str] = CLASSIFIERS,
 ) -> Iterator[Misclassified]:
     """Trained on all synthetic rows and on the real ones that are not held out, tested on those that are."""
     used = [index for index in range(len(schema.names)) if index != target.attribute and index not in without]
@@ -83,7 +85,8 @@ def misclassification(
     tested, trained = np.split(order, [len(order) // TESTED])
     rows, answers = _features(real, used), target.of(real)
     test = rows[tested], answers[tested]
-    for name, make in _classifiers().items():
+    for name in classifiers:
+        make = _classifier(name)
         yield Misclassified(
             target=target.name,
             classifier=name,
@@ -93,13 +96,13 @@ def misclassification(
         )
 
 
-def _classifiers() -> dict[str, Any]:
+def _classifier(name: str) -> Any:
     try:
         import sklearn  # noqa: F401
     except ImportError:
         needed = "classifiers need scikit-learn, which is not installed"
         raise OperatorError(f"{needed}: install the extra `experiments` (pip install 'dp-subn[experiments]')") from None
-    return {"linear SVM": _linear_svm, "gradient boosting": _gradient_boosting}
+    return _linear_svm if name == "linear SVM" else _gradient_boosting
 
 
 def _linear_svm(schema: Schema, used: Sequence[int]) -> Any:

@@ -13,6 +13,7 @@ from curator.experiment_cli import add_experiment_commands
 from curator.operator_cli import add_operator_commands
 from curator.operator_client import CuratorUnreachable
 from curator.processes import ProgramFailed
+from curator.sweep_cli import add_sweep_command
 from curator.verify_cli import add_verify_command
 from protocol.errors import SubnError
 
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_experiment_commands(commands)
     add_evaluation_command(commands)
+    add_sweep_command(commands)
     add_operator_commands(commands)
     add_verify_command(commands)
     add_demo_command(commands)

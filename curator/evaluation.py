@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from curator.classification import Target, misclassification, target_of
+from curator.classification import misclassification, target_of
 from curator.coded_tables import read_codes, read_schema
 from protocol.attributes import quoted
 from protocol.comparison import attribute_sets, distances
@@ -52,7 +52,9 @@ def evaluate(question: Question) -> dict[str, Any]:
         "rows": {"real": len(real[0]), "synthetic": len(synthetic[0])},
         "distances": [distance_report(schema, real, synthetic, ways) for ways in question.ways],
         "classification": [
-            vars(rates) for target in targets for rates in classify(schema, real, synthetic, target, without)
+            vars(rates)
+            for target in targets
+            for rates in misclassification(schema, real, synthetic, target, without, held_out())
         ],
     }
 
@@ -72,11 +74,9 @@ def distance_report(schema: Schema, real: Sequence[Codes], synthetic: Sequence[C
     }
 
 
-def classify(
-    schema: Schema, real: Sequence[Codes], synthetic: Sequence[Codes], target: Target, without: Sequence[int]
-) -> Any:
-    held_out = Stream.keyed(b"subn evaluate", "held out")  # the same rows for every synthetic table
-    return misclassification(schema, real, synthetic, target, without, held_out)
+def held_out() -> Stream:
+    """Decides which real rows test the classifiers: the same ones for every synthetic table."""
+    return Stream.keyed(b"subn evaluate", "held out")
 
 
 def _refuse_ways(ways: Sequence[int], attributes: int) -> None:

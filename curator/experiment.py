@@ -16,46 +16,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from curator.coded_tables import read_schema
+from curator.coded_tables import DividedTable, read_divided, read_schema
+from curator.partition import Division
 from curator.simulation import Progress, Simulation, make_identities, member_of, simulate
-from curator.tables import opened_table, write_table, write_text
+from curator.tables import write_table, write_text
 from protocol.agreement import agree
-from protocol.coding import Coder, gather, labels
+from protocol.coding import labels
 from protocol.comparison import average_distance
-from protocol.errors import DataError, PlanError
+from protocol.errors import PlanError
 from protocol.exact import exact
-from protocol.plan import LONGEST_NAME, Method, Preset
+from protocol.party_state import Identity
+from protocol.plan import Method, Preset
 from protocol.presets import make_plan
 from protocol.schema import Schema
 from protocol.synthesis import synthetic_codes
+from protocol.terms import Terms
 
 Codes = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the command line asks for; None where the preset decides."""
+class Settings:
+    """One run of the protocol in words; None where the preset decides."""
 
-    data: Path
-    schema: Path
-    out: Path
     epsilon: str
     parties: int | None
     method: Method
     preset: Preset
     partition: str
-    seed: int | None
-    real_crypto: bool
-    evaluate: bool
     wishes: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Partition:
-    """Which party each row belongs to, and the parties' names."""
+class Request:
+    """What the command line asks for."""
 
-    names: tuple[str, ...]
-    owner: NDArray[np.intp]
+    data: Path
+    schema: Path
+    out: Path
+    settings: Settings
+    seed: int | None
+    real_crypto: bool
+    evaluate: bool
 
 
 def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
@@ -63,72 +65,34 @@ def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
     started = perf_counter()
     if request.seed is not None and request.real_crypto:
         raise PlanError("--seed goes with --crypto none only: noise from a seed protects nobody")
-    stream = Stream.system() if request.seed is None else Stream.keyed(b"%d" % request.seed, "subn simulate --seed")
-    schema = read_schema(request.schema)
-    codes, partition = _read_rows(request, schema, stream.child("partition"))
-    own = [[column[partition.owner == party] for column in codes] for party in range(len(partition.names))]
+    stream = Stream.system() if request.seed is None else stream_of_seed(request.seed)
+    column = Division.parse(request.settings.partition).column
+    table = read_divided(request.data, read_schema(request.schema), column)
+    own, terms, identities = prepare(request.settings, table, stream)
     request.out.mkdir(parents=True, exist_ok=True)
-    simulation = _simulate(request, schema, partition, own, stream, progress)
-    synthetic = _write_synthetic(request, schema, simulation, stream.child("synthesis"))
+    simulation = simulate(terms, own, identities, stream, request.real_crypto, progress)
+    synthetic = _write_synthetic(request, table.schema, simulation, stream.child("synthesis"))
     manifest = _manifest(simulation, request.real_crypto, perf_counter() - started)
     if request.evaluate:
-        manifest["evaluation"] = _evaluate(schema, codes, synthetic)
+        manifest["evaluation"] = _evaluate(table.schema, table.codes, synthetic)
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     write_text(request.out / "manifest.json", text)
     return manifest
 
 
-def _read_rows(request: Request, schema: Schema, stream: Stream) -> tuple[list[Codes], Partition]:
-    coder = Coder(schema, "refuse", str(request.data))
-    kind, _, column = request.partition.partition(":")
-    if kind not in ("random", "file") or (kind == "file") != bool(column):
-        raise PlanError(f"--partition is {request.partition!r}; expected 'random' or 'file:COLUMN'")
-    owners: list[str] = []
-    with opened_table(request.data) as (header, rows):
-        coder.columns(header)
-        if column and column not in header:
-            raise DataError(f"{request.data}: no column {column!r} to divide the rows by")
-        place = header.index(column) if column else -1
-        codes = gather(schema, coder.batches(_noting_owner(rows, place, owners) if column else rows))
-    count = len(codes[0])
-    return codes, _by_column(owners, request.parties) if column else _at_random(count, request.parties, stream)
+def stream_of_seed(seed: int) -> Stream:
+    return Stream.keyed(b"%d" % seed, "subn simulate --seed")
 
 
-def _noting_owner(rows: Any, place: int, owners: list[str]) -> Any:
-    for row in rows:
-        owners.append(row[place] if place < len(row) else "")
-        yield row
-
-
-def _at_random(rows: int, parties: int | None, stream: Stream) -> Partition:
-    """Equal shares, as near as can be."""
-    count = 3 if parties is None else parties
-    if not 1 <= count <= rows:
-        raise PlanError(f"{rows} rows cannot be divided among {count} parties: everybody needs at least one")
-    owner = np.empty(rows, dtype=np.intp)
-    owner[stream.permutation(rows)] = np.arange(rows) % count
-    return Partition(tuple(f"party-{k + 1}" for k in range(count)), owner)
-
-
-def _by_column(owners: Sequence[str], parties: int | None) -> Partition:
-    names, owner = np.unique(np.array(owners, dtype=str), return_inverse=True)
-    if parties is not None and parties != len(names):
-        raise PlanError(f"--parties says {parties}, the column that divides the rows has {len(names)} values")
-    if max(map(len, names)) > LONGEST_NAME:
-        raise DataError(f"the column that divides the rows names a party with more than {LONGEST_NAME} characters")
-    return Partition(tuple(str(name) or "(empty)" for name in names), owner)
-
-
-def _simulate(
-    request: Request,
-    schema: Schema,
-    partition: Partition,
-    own: Sequence[Sequence[Codes]],
-    stream: Stream,
-    progress: Progress,
-) -> Simulation:
+def prepare(
+    settings: Settings, table: DividedTable, stream: Stream
+) -> tuple[list[list[Codes]], Terms, Sequence[Identity]]:
+    """Every party's columns, the agreed terms, and the parties' keys."""
+    division = Division.parse(settings.partition)
+    partition = division.apply(table.schema, table.codes, table.owners, settings.parties, stream.child("partition"))
+    own = [[column[partition.owner == party] for column in table.codes] for party in range(len(partition.names))]
     try:
-        epsilon = exact(request.epsilon)
+        epsilon = exact(settings.epsilon)
     except ValueError as error:
         raise PlanError(f"--epsilon: {error}") from None
     identities = make_identities(len(own))
@@ -136,8 +100,8 @@ def _simulate(
         member_of(name, len(columns[0]), identity)
         for name, columns, identity in zip(partition.names, own, identities, strict=True)
     ]
-    plan = make_plan("simulation", schema, members, epsilon, request.method, request.preset, **request.wishes)
-    return simulate(agree(plan, schema), own, identities, stream, request.real_crypto, progress)
+    plan = make_plan("simulation", table.schema, members, epsilon, settings.method, settings.preset, **settings.wishes)
+    return own, agree(plan, table.schema), identities
 
 
 def _write_synthetic(request: Request, schema: Schema, simulation: Simulation, stream: Stream) -> list[Codes]:

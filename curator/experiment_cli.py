@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from curator.experiment import Request, run_experiment
+from curator.experiment import Request, Settings, run_experiment
+from curator.partition import WAYS
 from curator.plan_options import add_plan_options, wishes
 from curator.sample_files import write_sample
 from protocol.errors import PlanError
@@ -38,10 +39,7 @@ def _add_simulate(commands: Any) -> None:
     files.add_argument("--json", action="store_true", help="print the manifest instead of a summary")
     add_plan_options(simulate.add_argument_group("the plan (defaults come from the preset)"))
     world = simulate.add_argument_group("the made-up world")
-    world.add_argument("--parties", type=int, metavar="K", help="number of parties (3, or what the column says)")
-    world.add_argument(
-        "--partition", default="random", metavar="random|file:COLUMN", help="who holds which rows (%(default)s)"
-    )
+    add_division_options(world)
     world.add_argument(
         "--crypto",
         choices=("real", "none"),
@@ -53,6 +51,28 @@ def _add_simulate(commands: Any) -> None:
         "--evaluate", action="store_true", help="measure the error against the real rows; never publish that figure"
     )
     simulate.set_defaults(run=_simulate)
+
+
+def add_division_options(group: Any) -> None:
+    group.add_argument("--parties", type=int, metavar="K", help="number of parties (3, or what the column says)")
+    group.add_argument(
+        "--partition",
+        default="random",
+        metavar=WAYS,
+        help="who holds which rows: as it falls, as a column of the file says, shares of the rows in an attribute's "
+        "order, or one party with this share of them, as 0.8 (%(default)s)",
+    )
+
+
+def settings_of(chosen: argparse.Namespace) -> Settings:
+    return Settings(
+        epsilon=chosen.epsilon,
+        parties=chosen.parties,
+        method=chosen.method,
+        preset=chosen.preset,
+        partition=chosen.partition,
+        wishes=wishes(chosen),
+    )
 
 
 def _add_sample_data(commands: Any) -> None:
@@ -76,15 +96,10 @@ def _simulate(chosen: argparse.Namespace) -> int:
         data=chosen.data,
         schema=chosen.schema,
         out=chosen.out,
-        epsilon=chosen.epsilon,
-        parties=chosen.parties,
-        method=chosen.method,
-        preset=chosen.preset,
-        partition=chosen.partition,
+        settings=settings_of(chosen),
         seed=chosen.seed,
         real_crypto=chosen.crypto == "real",
         evaluate=chosen.evaluate,
-        wishes=wishes(chosen),
     )
     manifest = run_experiment(request, _show_progress)
     print(json.dumps(manifest, indent=1, ensure_ascii=False) if chosen.json else _summary(manifest, chosen.out))

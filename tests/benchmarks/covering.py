@@ -7,13 +7,12 @@ best that a linear estimate of single pairs can do. "best k" is the same with th
 The designs are greedy, as PriView's fallback is; tabulated designs have somewhat fewer views.
 """
 
-import math
 import time
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 
+from curator.view_study import averaged_error, covering_design
 from protocol.correlation import mutual_information_matrix, pair_tables
 from protocol.covering import Cover, cover, direct_pairs
 from protocol.domain import Domain
@@ -24,31 +23,6 @@ CASES = {
     **{f"{count} binary": (2,) * count for count in (16, 23, 50, 52, 100, 130)},
     "Adult": ADULT,
 }
-
-
-def covering_design(count: int, k: int) -> list[tuple[int, ...]]:
-    """C(count, k, 2), greedily: each view starts at an uncovered pair and takes whatever covers most."""
-    missing = ~np.eye(count, dtype=bool)
-    views = []
-    while missing.any():
-        first = int(missing.sum(axis=1).argmax())
-        view = [first, int((missing[first] * (1 + missing.sum(axis=1))).argmax())]
-        while len(view) < min(k, count):
-            gain = missing[view].sum(axis=0) * count + missing.sum(axis=0)
-            gain[view] = -1
-            view.append(int(gain.argmax()))
-        missing[np.ix_(view, view)] = False
-        views.append(tuple(sorted(view)))
-    return views
-
-
-def averaged_error(sizes: tuple[int, ...], views: list[tuple[int, ...]]) -> float:
-    """Squared error over all pair tables in units of one cell's variance at the whole budget."""
-    precision: Counter[tuple[int, int]] = Counter()
-    for view in views:
-        for pair in combinations(view, 2):
-            precision[pair] += 1 / math.prod(sizes[v] for v in view)
-    return len(views) ** 2 * sum(1 / p for p in precision.values())
 
 
 def print_errors() -> None:

@@ -27,6 +27,7 @@ LINES = [
     f"{WORKS[i % 4]},{GRADES[i % 3]},{i},{10 + i / 2},{'no' if i % 5 else 'yes'},{'north' if i % 3 else 'south'}"
     for i in [*range(40), *range(20)]
 ]
+EXPECTED = "; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE"
 PRIVATE = "Hieronymus"  # stands in a table where the schema does not expect it
 
 
@@ -352,9 +353,18 @@ def test_a_schema_that_is_no_json_is_refused(world):
             ["--key-bits", "1024", "--crypto", "real"],
             "a Paillier key of 1024 bits is too small: take 3072, or at least 2048",
         ),
-        (["--partition", "clinic"], "--partition is 'clinic'; expected 'random' or 'file:COLUMN'"),
-        (["--partition", "file:"], "--partition is 'file:'; expected 'random' or 'file:COLUMN'"),
-        (["--partition", "random:x"], "--partition is 'random:x'; expected 'random' or 'file:COLUMN'"),
+        (
+            ["--partition", "clinic"],
+            "--partition is 'clinic'; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE",
+        ),
+        (
+            ["--partition", "file:"],
+            "--partition is 'file:'; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE",
+        ),
+        (
+            ["--partition", "random:x"],
+            "--partition is 'random:x'; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE",
+        ),
         (
             ["--partition", "file:clinic", "--parties", "3"],
             "--parties says 3, the column that divides the rows has 2 values",
