@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from crypto.noise import discrete_laplace
 from crypto.randomness import Stream
 from protocol.counting import Rows
-from protocol.covering import SENSITIVITY, Cover, cover, direct_pairs
+from protocol.covering import Cover, cover, direct_pairs
 from protocol.domain import Domain
 from protocol.marginal import Table, project_to_simplex
+from protocol.noise_laws import SENSITIVITY
 
 Pair = tuple[int, int]
 Views = list[tuple[int, ...]]
