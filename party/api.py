@@ -17,10 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from crypto.randomness import Stream
 from party import audit
+from party.client import Curator
+from party.entry import Door
 from party.errors import LedgerError
 from party.house import House, UnknownRun
+from party.page_guard import PageGuard
+from party.pages import add_pages
 from party.settings import write_new
-from party.showing import accounts, described, line_of
+from party.showing import accounts, described, line_of, listed
 from protocol.errors import SubnError
 
 TOKEN_FILE = "local-token"  # noqa: S105 - the name of the file
@@ -45,8 +49,11 @@ def token_of(folder: Path) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-def make_app(house: House, token: str, trouble: Callable[[], str | None]) -> FastAPI:
-    """`trouble` says what keeps the party from working, if anything does."""
+def make_app(
+    house: House, token: str, trouble: Callable[[], str | None], line: Curator | None = None, door: Door | None = None
+) -> FastAPI:
+    """`trouble` says what keeps the party from working, if anything does; `line` leads to the curator."""
+    door = door or Door()
     app = FastAPI(
         title="dp-subn party",
         version=version("dp-subn"),
@@ -59,6 +66,9 @@ def make_app(house: House, token: str, trouble: Callable[[], str | None]) -> Fas
     _add_health(app, house, trouble)
     _add_requests(app, house, Depends(_guard(token)))
     _add_books(app, house, Depends(_guard(token)))
+    _add_sign_in(app, door, Depends(_guard(token)))
+    add_pages(app, house, door, trouble, line)
+    app.add_middleware(PageGuard)
     return app
 
 
@@ -92,7 +102,7 @@ def _add_health(app: FastAPI, house: House, trouble: Callable[[], str | None]) -
 def _add_requests(app: FastAPI, house: House, guard: Any) -> None:
     @app.get("/v1/requests", dependencies=[guard], summary="Everything that was ever asked")
     def requests() -> list[dict[str, Any]]:
-        return [described(house, request) for request in house.ledger.requests()]
+        return [listed(house, request) for request in house.ledger.requests()]
 
     @app.get("/v1/requests/{run}", dependencies=[guard], summary="One run")
     def request(run: str) -> dict[str, Any]:
@@ -114,8 +124,14 @@ def _add_books(app: FastAPI, house: House, guard: Any) -> None:
 
     @app.get("/v1/audit", dependencies=[guard], summary="The audit log, newest first")
     def log(search: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_LINES)] = 100) -> dict[str, Any]:
-        found = [entry for entry in audit.entries(house.home.audit) if search in str(entry)]
+        found = [entry for entry in audit.readable(house.home.audit) if audit.holds(entry, search)]
         return {"problems": audit.verify(house.home.audit), "entries": list(islice(reversed(found), limit))}
+
+
+def _add_sign_in(app: FastAPI, door: Door, guard: Any) -> None:
+    @app.post("/v1/sign-in", dependencies=[guard], summary="A path that opens the pages once, within ten minutes")
+    def sign_in() -> dict[str, str]:
+        return {"path": f"/sign-in?ticket={door.ticket()}"}
 
 
 async def _problem(_request: Request, error: Exception) -> JSONResponse:

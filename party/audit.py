@@ -35,6 +35,8 @@ EVENTS: dict[str, frozenset[str]] = {
     "rolled back": frozenset({"answers"}),
     "acknowledged": frozenset({"run", "step", "charge", "dataset"}),
     "exported": frozenset({"what"}),
+    "signed in": frozenset(),  # to the pages
+    "compared": frozenset({"run"}),  # that it was done; what was found is for the data owner's eyes
     "mended": frozenset({"bytes"}),  # an unfinished last line was taken out
 }
 FIRST = "0" * 64  # what the first line names as its predecessor
@@ -116,6 +118,19 @@ def entries(path: Path) -> Iterator[dict[str, Any]]:
     for line in _lines(path):
         if line.endswith(b"\n"):
             yield json.loads(line)
+
+
+def readable(path: Path) -> Iterator[dict[str, Any]]:
+    """The log up to the first line that is no JSON; `verify` says what is wrong with it."""
+    try:
+        yield from entries(path)
+    except ValueError:
+        return
+
+
+def holds(entry: dict[str, Any], text: str) -> bool:
+    """Whether a line of the log has this text, as the log writes it."""
+    return text in json.dumps(entry, ensure_ascii=False)
 
 
 def unlogged(path: Path, answers: Iterable[Entry]) -> list[Entry]:

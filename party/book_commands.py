@@ -4,8 +4,6 @@ It does not know the command line's words or how results are printed.
 """
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from party import audit as audit_log
@@ -29,10 +27,10 @@ def serve(home: Home, _chosen: Any) -> Said:
 def requests(home: Home, chosen: Any) -> Said:
     with opened(home) as house:
         if chosen.request is not None:
-            found = [house.known(chosen.request)]
+            facts = [showing.described(house, house.known(chosen.request))]
         else:
             found = [one for one in house.ledger.requests() if chosen.all or one.state != "ended"]
-        facts = [showing.described(house, request) for request in found]
+            facts = [showing.listed(house, request) for request in found]
     lines = [line for one in facts for line in (*showing.in_words(one), "")]
     return Said(facts, lines or ["nobody asks for anything"])
 
@@ -63,11 +61,10 @@ def audit(home: Home, chosen: Any) -> Said:
         count = sum(1 for _ in audit_log.entries(home.audit)) if not problems else 0
         lines = problems or [f"{home.audit}: {count} entries, the chain is whole"]
         return Said({"problems": problems, "entries": count}, lines, 1 if problems else 0)
-    texts = (json.dumps(entry, ensure_ascii=False) for entry in _readable_entries(home.audit))
-    found = [text for text in texts if chosen.search in text]
+    found = [entry for entry in audit_log.readable(home.audit) if audit_log.holds(entry, chosen.search)]
     last = found[-chosen.last :] if chosen.last > 0 else []
-    lines = [*last, *(f"BROKEN: {problem}" for problem in problems)]
-    return Said({"entries": [json.loads(text) for text in last], "problems": problems}, lines)
+    lines = [json.dumps(entry, ensure_ascii=False) for entry in last]
+    return Said({"entries": last, "problems": problems}, [*lines, *(f"BROKEN: {problem}" for problem in problems)])
 
 
 def export(home: Home, chosen: Any) -> Said:
@@ -77,9 +74,9 @@ def export(home: Home, chosen: Any) -> Said:
             "party": house.settings.curator.name if house.settings.curator else None,
             "fingerprint": own_fingerprint(house.keys),
             "accounts": showing.accounts(house),
-            "requests": [showing.described(house, request) for request in house.ledger.requests()],
+            "requests": [showing.listed(house, request) for request in house.ledger.requests()],
             "entries": [showing.line_of(entry) for entry in house.ledger.entries()],
-            "audit": list(_readable_entries(home.audit)),
+            "audit": list(audit_log.readable(home.audit)),
             "audit_problems": audit_log.verify(home.audit),
         }
         house.audit.append("exported", what=str(chosen.out or "standard output"))
@@ -134,11 +131,3 @@ def _entry_lines(entries: list[dict[str, Any]]) -> list[str]:
         f"{one['at']}  {one['run']}  {one['step']:16} {showing.amount(one['charge']):>10}  {one['mechanism']}"
         for one in entries
     ]
-
-
-def _readable_entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The log up to the first line that is no JSON; `verify` says what is wrong with it."""
-    try:
-        yield from audit_log.entries(path)
-    except ValueError:
-        return

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from party import book_commands, setup_commands
+from party import book_commands, page_commands, setup_commands
 from party.client import Declined, TalkError, Untrusted
 from party.errors import LedgerError, PolicyRefusal, RolledBack
 from party.said import Said
@@ -169,6 +169,13 @@ def _add_taking_part(groups: Any) -> None:
         "take part in runs until stopped",
         "Only calls out. Logs JSON lines on standard error; stops cleanly on SIGTERM and Ctrl-C.",
     )
+    _add(
+        groups,
+        "page",
+        page_commands.page,
+        "print an address that opens the pages of this party in a browser",
+        "It works once, within ten minutes, on this machine; `serve` has to be running.",
+    )
     requests = _add(
         groups,
         "requests",
@@ -204,5 +211,15 @@ def _add_books(groups: Any) -> None:
     audit.add_argument("action", nargs="?", choices=("show", "verify"), default="show")
     audit.add_argument("--search", default="", metavar="TEXT", help="only lines that hold this text")
     audit.add_argument("--last", type=int, default=50, metavar="N", help="at most so many lines (%(default)s)")
+    compare = _add(
+        groups,
+        "compare",
+        page_commands.compare,
+        "compare the published table of a run with your own rows, for your eyes only",
+        "Worked out and kept in this home. The curator is asked for the published table, as any party may, and for "
+        "nothing else. With scikit-learn (the extra `experiments`) a classifier is compared too.",
+    )
+    compare.add_argument("request", metavar="RUN")
+    compare.add_argument("--guess", metavar="COLUMN", help="what the classifier guesses (the schema's last column)")
     export = _add(groups, "export", book_commands.export, "write requests, accounts and audit log as one JSON document")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to (default: standard output)")

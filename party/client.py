@@ -167,6 +167,10 @@ class Curator:
     async def roster(self) -> list[PeerRecord]:
         return _read(TypeAdapter(list[PeerRecord]), await self._call("GET", "/v1/roster"))
 
+    async def table(self, run: str) -> bytes:
+        """The synthetic table of a finished run, as it was published."""
+        return (await self._call("GET", f"/v1/runs/{quote(run, safe='')}/table.csv")).content
+
     async def offer(self, dataset: str, schema_text: str, rows: int) -> None:
         await self._send("PUT", f"/v1/offers/{quote(dataset, safe='')}", {"schema": schema_text, "rows": rows})
 

@@ -133,6 +133,10 @@ class Ledger:
         with self._database.reading() as db:
             return find_request(db, run)
 
+    def request_of_plan(self, plan_hash: str) -> Request | None:
+        with self._database.reading() as db:
+            return find_plan(db, plan_hash)
+
     def requests(self, state: State | None = None) -> list[Request]:
         """In the order in which they came."""
         with self._database.reading() as db:

@@ -37,7 +37,7 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
     # One attempt per request: the worker waits between them, and says that it does.
     async with Curator(curator.url, curator.name, signing, bytes.fromhex(curator.key), tries=1, **seams) as line:
         worker = Worker(house, line, Answering(house), log=log)
-        server = _server(house, worker)
+        server = _server(house, worker, line)
         work = asyncio.create_task(worker.run())
         local = asyncio.create_task(server.serve(sockets=[listener]))
         _stop_on_signals(server)
@@ -78,8 +78,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(house: House, worker: Worker) -> _Server:
-    app = make_app(house, token_of(house.home.path), lambda: worker.trouble)
+def _server(house: House, worker: Worker, line: Curator) -> _Server:
+    app = make_app(house, token_of(house.home.path), lambda: worker.trouble, line)
     return _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
 
 

@@ -62,6 +62,11 @@ class Home:
         """Coded rows of active runs."""
         return self.path / "rows"
 
+    @property
+    def comparisons(self) -> Path:
+        """Published tables beside the own rows: for the data owner's eyes."""
+        return self.path / "comparisons"
+
 
 class _Closed(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)

@@ -5,6 +5,7 @@ It does not know how decisions are made or carried out. Everything here is publi
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from crypto.signing import fingerprint
@@ -14,8 +15,9 @@ from party.ledger import Entry, Request
 from party.policy import peer_fingerprint
 from protocol.agreement import agree
 from protocol.errors import SubnError
-from protocol.forecast import forecast
+from protocol.forecast import Forecast, StepForecast, forecast
 from protocol.plan import Plan
+from protocol.promises import about_one_person, odds_factor, owners_conditions, protected_from
 from protocol.schema import Schema
 from protocol.terms import Terms
 
@@ -31,7 +33,17 @@ _PLACES = 6
 
 def described(house: House, request: Request) -> dict[str, Any]:
     """One invitation: who asks, what is read in each phase, what it costs, what remains."""
-    plan = Plan.model_validate_json(request.plan)
+    return summary(house, request) | {"steps": _steps(house, request)}
+
+
+def listed(house: House, request: Request) -> dict[str, Any]:
+    """The same as one of many: for a run that is over, its steps are not worked out again."""
+    return summary(house, request) | {"steps": _steps(house, request) if request.state != "ended" else []}
+
+
+def summary(house: House, request: Request) -> dict[str, Any]:
+    """The same without what has to be worked out from the plan."""
+    plan, schema = Plan.model_validate_json(request.plan), schema_in(request.schema_text)
     facts: dict[str, Any] = {
         "run": request.run,
         "plan": request.plan_hash,
@@ -43,18 +55,43 @@ def described(house: House, request: Request) -> dict[str, Any]:
         "reasons": list(request.reasons),
         "curator": _curator(house),
         "dataset": request.dataset,
+        "title": schema.title if schema else "",
+        "columns": len(schema.names) if schema else 0,
         "method": plan.method,
         "noise": plan.noise,
         "insiders": plan.insiders,
         "synthetic_rows": plan.rows,
         "parties": [_member(house, plan, place) for place in range(plan.parties)],
         "price": str(request.price),
+        "delta": str(plan.delta),
         "spent": str(request.spent),
         "reserved": str(request.reserved),
         "budget": None if request.dataset is None else account(house, request.dataset),
     }
-    is_open = request.state != "ended"
-    return facts | {"steps": _steps(house, plan, request.schema_text) if is_open else []}
+    odds = {"run": request.price, "spent": request.spent, "all": _committed(facts)}
+    return facts | {"odds": {what: odds_factor(epsilon) for what, epsilon in odds.items()}}
+
+
+def promise(facts: dict[str, Any]) -> str:
+    """What the run means for one person; `owners_conditions` belong to it."""
+    is_over = facts["state"] in ("refused", "ended")
+    epsilon = Fraction(facts["spent"] if is_over else facts["price"])
+    return about_one_person(epsilon, Fraction(facts["delta"]), is_over)
+
+
+def deltas(house: House, dataset: str) -> Fraction:
+    """What all runs add to the probability beyond epsilon, where they have spent or may still spend anything."""
+    paid = [one for one in house.ledger.requests() if one.dataset == dataset and (one.spent or one.reserved)]
+    return sum((Plan.model_validate_json(one.plan).delta for one in paid), Fraction(0))
+
+
+@lru_cache(maxsize=256)
+def schema_in(text: str) -> Schema | None:
+    """What an invitation brought as its schema, if it is one: it has not been judged yet when it is noted."""
+    try:
+        return Schema.parse(text)
+    except SubnError:
+        return None
 
 
 def account(house: House, dataset: str) -> dict[str, str]:
@@ -85,10 +122,10 @@ def line_of(entry: Entry) -> dict[str, Any]:
 
 
 def amount(text: str) -> str:
-    """A budget as people read it: decimal where that is exact, else the fraction with its approximate value."""
+    """A budget as people read it: decimal where that is exact, else about so much, and the fraction that it is."""
     value = Fraction(text)
     decimal = f"{float(value):.{_PLACES}f}".rstrip("0").rstrip(".") or "0"
-    return decimal if Fraction(decimal) == value else f"{value} (about {float(value):.4g})"
+    return decimal if Fraction(decimal) == value else f"about {float(value):.4g} ({value})"
 
 
 def in_words(facts: dict[str, Any]) -> Iterator[str]:
@@ -118,21 +155,39 @@ def _member(house: House, plan: Plan, place: int) -> dict[str, Any]:
     return {"name": member.name, "rows": member.rows, "fingerprint": found, "compared": compared, "you": is_own}
 
 
-def _steps(house: House, plan: Plan, schema_text: str) -> list[dict[str, Any]]:
+def _committed(facts: dict[str, Any]) -> Fraction:
+    """What the data set has spent and set aside, this run included."""
+    budget = facts["budget"] or {"spent": "0", "reserved": "0"}
+    is_to_come = facts["state"] in ("asked", "accepted")
+    return Fraction(budget["spent"]) + Fraction(budget["reserved"]) + (Fraction(facts["price"]) if is_to_come else 0)
+
+
+def _steps(house: House, request: Request) -> list[dict[str, Any]]:
     """What this party is asked in every step; nothing if no party can agree to the plan. Only shown, not judged."""
+    found = _worked_out(request.plan, request.schema_text)
+    if found is None:
+        return []
+    terms, predicted = found
     try:
-        terms = agree(plan, Schema.parse(schema_text), smallest_key=0)
         me = place_in(house, terms)
     except SubnError:
         return []
-    return [_step(terms, me, index, one) for index, one in enumerate(forecast(terms).steps) if _asks(terms, me, index)]
+    return [
+        _step(terms, me, index, one) for index, one in enumerate(predicted.steps) if me in terms.steps[index].parties
+    ]
 
 
-def _asks(terms: Terms, me: int, index: int) -> bool:
-    return me in terms.steps[index].parties
+@lru_cache(maxsize=64)
+def _worked_out(plan: str, schema_text: str) -> tuple[Terms, Forecast] | None:
+    """Kept, because a page that is looked at again and again shows the same plan."""
+    try:
+        terms = agree(Plan.model_validate_json(plan), Schema.parse(schema_text), smallest_key=0)
+        return terms, forecast(terms)
+    except SubnError:
+        return None
 
 
-def _step(terms: Terms, me: int, index: int, found: Any) -> dict[str, Any]:
+def _step(terms: Terms, me: int, index: int, found: StepForecast) -> dict[str, Any]:
     step = terms.steps[index]
     return {
         "step": step.name,
@@ -155,8 +210,7 @@ def _about_parties(facts: dict[str, Any]) -> Iterator[str]:
     for member in facts["parties"]:
         compared = "compared" if member["compared"] else f"NOT compared: {member['fingerprint']}"
         yield f"  together    {member['name']}, {member['rows']:,} rows ({'you' if member['you'] else compared})"
-    others = facts["insiders"]
-    yield f"  protected   from the curator, the public, and any {others} other parties that pool what they know"
+    yield f"  protected   from {protected_from(facts['insiders'])}"
 
 
 def _about_steps(steps: list[dict[str, Any]]) -> Iterator[str]:
@@ -178,3 +232,5 @@ def _about_money(facts: dict[str, Any]) -> Iterator[str]:
         if facts["state"] == "asked":
             remains = max(Fraction(0), Fraction(budget["left"]) - Fraction(facts["price"]))
             yield f"  afterwards  {amount(str(remains))} would be left"
+            yield f"  it means    {promise(facts)}"
+            yield from (f"              {one}" for one in owners_conditions(facts["insiders"]))

@@ -65,6 +65,7 @@ class FakeCurator:
         self.deliveries: list[tuple[str, str, str, bytes]] = []  # every PUT that arrived: run, step, party, bytes
         self.requests: list[str] = []
         self.nonces: set[str] = set()
+        self.tables: dict[str, bytes] = {}  # published: by run
         self.before: list[Callable[[Request], Response | None]] = []  # faults: may answer in the curator's place
         self.after: list[Callable[[Request, Response], Response]] = []  # faults: may spoil an answer
         self.app = self._make_app()
@@ -115,6 +116,7 @@ class FakeCurator:
         app.get("/v1/runs/mine")(self._mine)
         app.get("/v1/receipts")(self._receipts)
         app.get("/v1/roster")(self._roster)
+        app.get("/v1/runs/{run}/table.csv")(self._table)
         app.put("/v1/offers/{dataset}")(self._offer)
         app.post("/v1/enrolments")(self._enrol)
         app.post("/v1/keys")(self._rotate)
@@ -210,6 +212,11 @@ class FakeCurator:
 
     async def _roster(self) -> list[dict[str, Any]]:
         return [{"name": name} | party for name, party in self.parties.items()]
+
+    async def _table(self, run: str) -> Response:
+        if run not in self.tables:
+            return problem(409, f"run {run} is running: only a finished run has results")
+        return Response(self.tables[run], media_type="text/csv")
 
     async def _offer(self, dataset: str, request: Request) -> Response:
         self.offers[_sender(request), dataset] = await request.json()

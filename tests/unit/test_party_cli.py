@@ -294,7 +294,7 @@ def test_requests_say_who_asks_for_what_and_what_would_be_left(tmp_path, fake, t
         "  your data   patients",
         "  together    party-1, 30 rows (you)",
         "  together    party-2, 20 rows (compared)",
-        "  protected   from the curator, the public, and any 1 other parties that pool what they know",
+        "  protected   from the curator, the public, and any 1 other party",
         "  price       1 in all; 0 of it is spent",
         "  budget      4 for ever: 0 spent, 0 set aside, 4 left",
         "  afterwards  3 would be left",
@@ -478,8 +478,8 @@ def test_amounts_are_exact():
         "0.8",
         "0.05",
         "100",
-        "1/3 (about 0.3333)",
-        "1/10000000 (about 1e-07)",
+        "about 0.3333 (1/3)",
+        "about 1e-07 (1/10000000)",
     ]
 
 

@@ -1,0 +1,54 @@
+"""The commands around the data owner's pages: a sign-in address, and the comparison that a page shows too.
+
+It does not know how pages are made or who is signed in.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from party import comparing, settings
+from party.api import TOKEN_FILE, token_of
+from party.client import Unreachable
+from party.errors import SettingsError
+from party.house import opened
+from party.said import Said, call, curator_of
+from party.service import LOOPBACK
+from party.settings import Home
+
+_SECONDS = 10.0
+
+
+def page(home: Home, _chosen: Any) -> Said:
+    port = settings.load(home).local.port
+    if not port:
+        raise SettingsError(f"{home.settings}: local.port is 0, any free one: set a port, and restart `serve`")
+    url = f"http://{LOOPBACK}:{port}"
+    address = url + _path_from(url, home.path)
+    return Said({"address": address}, [address, "open it in a browser on this machine, once, within ten minutes"])
+
+
+def compare(home: Home, chosen: Any) -> Said:
+    with opened(home) as house:
+        request = house.known(chosen.request)
+        if not comparing.place_of(house, request).table.exists():
+            comparing.keep_table(house, request, call(curator_of(house), lambda line: line.table(request.run)))
+        found = comparing.compare(house, request, chosen.guess)
+    return Said(found, list(comparing.in_words(found)))
+
+
+def _path_from(url: str, home: Path) -> str:
+    """Who can read the home's token may sign in; the service makes the ticket, so that it serves once."""
+    try:
+        answer = httpx.post(
+            f"{url}/v1/sign-in",
+            headers={"Authorization": f"Bearer {token_of(home)}"},
+            timeout=_SECONDS,
+            trust_env=False,
+        )
+    except httpx.RequestError as error:
+        raise Unreachable(f"{url} does not answer ({type(error).__name__}): start `subn-party serve` first") from None
+    if answer.status_code != httpx.codes.OK:
+        raise Unreachable(f"{url} does not know this home's {TOKEN_FILE}: another party, or program, listens there")
+    return str(answer.json()["path"])

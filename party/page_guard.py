@@ -1,0 +1,59 @@
+"""What stands before every page: the name under which it was asked for, and what browsers may do with the answer.
+
+It does not know sessions or pages.
+
+A page of another site can make a browser ask this machine for anything. Whoever lets his own name lead here
+("DNS rebinding") gives himself away by that name; what the answers may load, and who may frame them, stands in their
+headers.
+"""
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
+OPEN_PATHS = (
+    "/healthz",
+    "/readyz",
+    "/metrics",
+)  # asked by machines, under whatever name; they hold nothing of the rows
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class PageGuard:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+            return await self._app(scope, receive, send)
+        host = Headers(scope=scope).get("host", "")
+        if name_in(host) not in OWN_NAMES:
+            refusal = PlainTextResponse("these pages are for this machine only: ask for 127.0.0.1 or localhost\n", 421)
+            return await refusal(scope, receive, send)
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        return await self._app(scope, receive, send_guarded)
+
+
+def name_in(host: str) -> str:
+    """The name in a Host header, without its port."""
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower()

@@ -1,0 +1,1 @@
+../../curator/static/pages.js

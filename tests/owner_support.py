@@ -1,0 +1,98 @@
+"""A data owner's pages for tests: a home with a history against the fake curator, and its pages served on loopback.
+
+It does not know any expected value.
+"""
+
+import csv
+import io
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import uvicorn
+
+from crypto.randomness import Stream
+from party.api import make_app
+from protocol.coding import labels
+from protocol.schema import Schema
+from tests.fake_curator import FakeCurator
+from tests.party_support import ROWS, Party, finish, parties_of, run_terms
+from tests.support import BITS, random_codes
+
+TOKEN = "the-token"
+
+
+def a_table(schema: Schema, rows: int, seed: int = 9) -> bytes:
+    """A published table of made-up rows."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(schema.names)
+    codes = random_codes(schema, [rows], seed)[0]
+    writer.writerows(zip(*labels(schema, codes, Stream.keyed(b"table")), strict=True))
+    return text.getvalue().encode()
+
+
+def with_history(
+    tmp_path: Any, fake: FakeCurator, schema: Schema = BITS, rows: Sequence[int] = ROWS, **choices: Any
+) -> list[Party]:
+    """Parties that have finished one run, and accept by hand from now on."""
+    parties = parties_of(tmp_path, fake, rows, **({"schema": schema} | choices))
+    run_of(fake, parties, "run-1", schema, rows, epsilon="4/5")
+    fake.tables["run-1"] = a_table(schema, sum(rows))
+    return parties
+
+
+def run_of(
+    fake: FakeCurator, parties: Sequence[Party], run: str, schema: Schema, rows: Sequence[int], **wishes: Any
+) -> None:
+    fake.start(run_terms(run, schema, rows, **wishes))
+    finish(fake, parties, run)
+    for party in parties:
+        party.turns()
+
+
+def ask(
+    fake: FakeCurator, party: Party, run: str, schema: Schema = BITS, rows: Sequence[int] = ROWS, **wishes: Any
+) -> str:
+    """A run that the party has been asked about; its plan's hash."""
+    terms = run_terms(run, schema, rows, **wishes)
+    fake.start(terms)
+    party.turns(2)
+    return terms.plan_hash
+
+
+@dataclass
+class Served:
+    url: str
+    trouble: str | None = None
+    party: Party | None = field(default=None, repr=False)
+
+    def address(self) -> str:
+        """A one-time sign-in address, as `subn-party page` prints it."""
+        answer = httpx.post(f"{self.url}/v1/sign-in", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert answer.status_code == 200, answer.text
+        return f"{self.url}{answer.json()['path']}"
+
+
+@contextmanager
+def served(party: Party, is_connected: bool = True) -> Iterator[Served]:
+    """The party's pages at an address of their own, as long as the body runs."""
+    found = Served("", party=party)
+    app = make_app(party.house, TOKEN, lambda: found.trouble, party.line(tries=1) if is_connected else None)
+    config = uvicorn.Config(app, port=0, log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    found.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    try:
+        yield found
+    finally:
+        server.should_exit = True
+        thread.join()
