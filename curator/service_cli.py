@@ -50,6 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     serve = _command(commands, "serve", "serve parties and operators", _serve)
     serve.add_argument("--host", metavar="ADDRESS", help="where to listen (127.0.0.1)")
     serve.add_argument("--port", type=int, metavar="N", help="where to listen (8460); 0 takes a free one")
+    ready = _command(commands, "ready", "ask the service whether it is at work: exit code 0 or 1", _ready)
+    ready.add_argument("--port", type=int, metavar="N", help="where it listens (8460)")
     keys = commands.add_parser("operator-key", help="add, list and revoke operators' keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     _command(actions, "add", "make a key; it is printed this once", _add_key).add_argument("label")
@@ -99,6 +101,14 @@ def _serve(settings: Settings, _chosen: argparse.Namespace) -> int:
         log_to_standard_error()
         serve(settings, listener)
     return 0
+
+
+def _ready(settings: Settings, chosen: argparse.Namespace) -> int:
+    from curator.ready import ask
+
+    is_ready, found = ask(settings)
+    _say(chosen, found, ": ".join(found.values()))
+    return 0 if is_ready else FAILED
 
 
 def _add_key(settings: Settings, chosen: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from party import book_commands, page_commands, setup_commands
+from party import book_commands, page_commands, ready, setup_commands
 from party.client import Declined, TalkError, Untrusted
 from party.errors import LedgerError, PolicyRefusal, RolledBack
 from party.said import Said
@@ -176,6 +176,7 @@ def _add_taking_part(groups: Any) -> None:
         "print an address that opens the pages of this party in a browser",
         "It works once, within ten minutes, on this machine; `serve` has to be running.",
     )
+    _add(groups, "ready", ready.ready, "ask the service whether it is at work: exit code 0 or 1")
     requests = _add(
         groups,
         "requests",

@@ -1,0 +1,54 @@
+"""`subn-curator ready`: asks the service of this home, on this machine, whether it is at work; for health checks.
+
+It does not know what keeps a service from working: it repeats what the service says.
+"""
+
+import json
+import ssl
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+from curator.settings import Settings
+
+_PATIENCE = 5.0  # seconds
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where to ask, not where to listen
+
+
+def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
+    """Whether it is ready, and what it says; a `reason` if it is not."""
+    host = _EVERYWHERE.get(settings.host, settings.host)
+    line = _line(settings, host)
+    try:
+        line.request("GET", "/readyz")
+        answer = line.getresponse()
+        return answer.status == 200, _said(answer.status, json.loads(answer.read()))
+    except (OSError, HTTPException, ValueError) as error:
+        reason = (
+            f"nobody serves {settings.home} at {host}:{settings.port} ({error}): start it with `subn-curator serve`"
+        )
+        return False, {"status": "not ready", "reason": reason}
+    finally:
+        line.close()
+
+
+def _said(status: int, answer: Any) -> dict[str, str]:
+    word = "status" if status == 200 else "detail"
+    if not isinstance(answer, dict) or word not in answer:
+        raise ValueError("it answers as no curator does")
+    return {"status": str(answer[word])} if status == 200 else {"status": "not ready", "reason": str(answer[word])}
+
+
+def _line(settings: Settings, host: str) -> HTTPConnection:
+    own = settings.home / "tls" / "server.pem"
+    if not own.exists():
+        return HTTPConnection(host, settings.port, timeout=_PATIENCE)
+    return HTTPSConnection(host, settings.port, timeout=_PATIENCE, context=_trusting(own))
+
+
+def _trusting(certificate: Path) -> ssl.SSLContext:
+    """Exactly the certificate of this home, whatever names it has."""
+    context = ssl.create_default_context(cafile=str(certificate))
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
