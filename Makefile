@@ -32,6 +32,9 @@ browser: ## see to it that there is a browser for the tests of pages
 test: setup browser ## run all tests in parallel, with coverage of crypto/ and protocol/
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=97
 
+compose-test: setup ## build the image, run a cluster of containers (podman or docker), and clean up
+	$(BIN)/pytest -n 2 --dist loadfile tests/containers
+
 check: setup ## lint, format, types and layer rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -23,7 +23,7 @@ from tests.support import BITS, MIXED, identity
 
 RUN = "run-1"
 COMMANDS = ("init", "enrol", "peers", "trust", "check", "offer", "rotate", "serve", "requests", "accept", "refuse")
-COMMANDS += ("ledger", "audit", "export")
+COMMANDS += ("ready", "ledger", "audit", "export")
 TOML = """
 [datasets.patients]
 source = "patients.csv"
