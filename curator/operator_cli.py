@@ -1,4 +1,4 @@
-"""`subn plan|run|watch|wait|cancel|get|parties|schemas`: driving a curator from the command line.
+"""`subn plan|run|runs|watch|wait|cancel|get|parties|schemas`: driving a curator from the command line.
 
 It does not know HTTP (`operator_client`) or how progress is drawn (`progress`).
 """
@@ -57,6 +57,7 @@ def _add_planning(commands: Any) -> None:
 
 
 def _add_following(commands: Any) -> None:
+    _command(commands, "runs", "list all runs, the oldest first", _list_runs)
     watch = _command(commands, "watch", "show a run's progress until it ends; --json: one event per line", _watch)
     watch.add_argument("id", metavar="RUN")
     wait = _command(commands, "wait", "wait until a run ends", _wait)
@@ -189,6 +190,16 @@ def _state(client: CuratorClient, run: str, deadline: float | None) -> dict[str,
 def _end(chosen: argparse.Namespace, run: dict[str, Any]) -> int:
     _say(chosen, run, describe_run(run))
     return EXIT_CODES[run["state"]]
+
+
+def _list_runs(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    runs = client.runs()
+    lines = [
+        f"{run['run']}  {run['created'][:19]}  {run['method']}, epsilon {run['epsilon']}, {run['parties']} parties: "
+        + run["state"].replace("_", " ")
+        for run in runs
+    ]
+    return _say(chosen, runs, "\n".join(lines) or "no run yet: subn run")
 
 
 def _cancel(client: CuratorClient, chosen: argparse.Namespace) -> int:

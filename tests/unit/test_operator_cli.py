@@ -127,6 +127,19 @@ def test_cancelled_refused_failed_and_late_runs_have_their_exit_codes(shell: She
     assert shell.json("wait", late, "--timeout", "60", code=4)["state"] == "timed_out"
 
 
+def test_runs_are_listed_in_words_and_in_json(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = shell.start()
+    shell.run("cancel", run, code=0)
+    listed = shell.run("runs").splitlines()
+    assert len(listed) == len(shell.json("runs"))
+    (line,) = [line for line in listed if line.startswith(run)]
+    assert line.endswith("dp-subn, epsilon 1, 3 parties: cancelled")
+    with served(Desk(tmp_path / "empty")) as (url, key):
+        monkeypatch.setenv("SUBN_URL", url)
+        (tmp_path / "key").write_text(key, encoding="utf-8")
+        assert shell.run("runs") == "no run yet: subn run\n"
+
+
 def test_waiting_lasts_until_the_run_ends(shell: Shell) -> None:
     run = shell.start()
     Timer(0.3, shell.desk.orchestrator.cancel, (run, "enough")).start()
