@@ -1,0 +1,106 @@
+"""docker-compose.yml as it is written: it meets the schema of the specification, and keeps parties apart."""
+
+import copy
+import json
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FILE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = FILE["services"]
+HOSPITALS = ("hospital-1", "hospital-2", "hospital-3")
+PARTIES = (*HOSPITALS, "party")
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """The compose specification's, as check-jsonschema carries it."""
+    place = files("check_jsonschema") / "builtin_schemas" / "vendor" / "compose-spec.json"
+    return json.loads(place.read_text(encoding="utf-8"))
+
+
+def test_it_meets_the_specifications_schema(schema: Any) -> None:
+    jsonschema.validate(FILE, schema)
+
+
+def test_the_schema_refuses_what_is_no_compose_file(schema: Any) -> None:
+    for path, value in ((["services", "curator", "portz"], []), (["networks", "edge"], 7), (["services"], [])):
+        broken = copy.deepcopy(FILE)
+        place = broken
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = value
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(broken, schema)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_closed(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["mem_limit"]
+    assert service["pids_limit"]
+    assert service["networks"]
+    assert not {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc", "userns_mode"} & set(service)
+    assert "docker.sock" not in json.dumps(service)
+
+
+def test_all_services_run_one_image() -> None:
+    assert len({(service["image"], service["build"]) for service in SERVICES.values()}) == 1
+
+
+def test_services_that_serve_say_whether_they_are_ready_and_start_again() -> None:
+    for name in ("curator", *PARTIES):
+        assert "ready" in SERVICES[name]["healthcheck"]["test"]
+        assert SERVICES[name]["restart"] == "unless-stopped"
+
+
+def test_only_the_curators_port_is_published_and_by_default_to_this_machine_alone() -> None:
+    assert {name for name, service in SERVICES.items() if "ports" in service} == {"curator"}
+    (port,) = SERVICES["curator"]["ports"]
+    assert port == "${SUBN_CURATOR_PUBLISH:-127.0.0.1:8460}:8460"
+
+
+def test_a_hospital_shares_a_network_with_the_curator_only_and_it_leads_nowhere() -> None:
+    for name in HOSPITALS:
+        (network,) = SERVICES[name]["networks"]
+        assert {other for other, service in SERVICES.items() if network in service["networks"]} == {name, "curator"}
+        assert FILE["networks"][network] == {"internal": True}
+
+
+def test_no_two_parties_share_a_network_or_a_volume() -> None:
+    for one, other in combinations(PARTIES, 2):
+        assert not set(SERVICES[one]["networks"]) & set(SERVICES[other]["networks"])
+        assert not sources(one) & sources(other)
+
+
+def test_a_partys_volumes_are_its_own() -> None:
+    """But for the program that makes up the sample, once."""
+    for name in PARTIES:
+        sharing = {other for other in SERVICES if other != name and sources(other) & sources(name)}
+        assert sharing <= {"sample"}
+
+
+def test_tables_are_mounted_read_only() -> None:
+    for name in PARTIES:
+        (data,) = [volume for volume in SERVICES[name]["volumes"] if ":/data" in volume]
+        assert data.endswith(":/data:ro")
+
+
+def test_secrets_are_files() -> None:
+    for service in SERVICES.values():
+        for name in service.get("environment", {}):
+            assert name.endswith("_FILE") or not any(word in name for word in ("KEY", "CODE", "PASSWORD", "SECRET"))
+    assert all(set(secret) == {"file"} for secret in FILE["secrets"].values())
+
+
+def sources(service: str) -> set[str]:
+    return {volume.removesuffix(":ro").rsplit(":", 1)[0] for volume in SERVICES[service]["volumes"]}
