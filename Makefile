@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
+SBOM ?= build/sbom.json
 
-.PHONY: help setup demo browser test check bench lock clean
+.PHONY: help setup demo browser test check bench sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -43,6 +44,10 @@ check: setup ## lint, format, types and layer rules
 
 bench: setup ## print the benchmarks' ratios, each measured side by side in one run
 	$(BIN)/python -m tests.benchmarks
+
+sbom: setup ## write what the product is made of, from the lock file, to build/sbom.json (CycloneDX)
+	mkdir -p $(dir $(SBOM))
+	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o $(SBOM)
 
 lock: ## renew the pinned versions (developers only)
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header -o requirements.lock pyproject.toml
