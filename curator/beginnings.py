@@ -84,4 +84,4 @@ def _replayed(db: Connection, record: RunRecord, terms: Terms, keys: CuratorKeys
         public = RunKeys(found.public_key, found.indicator)
     numbers = {member.name: number for number, member in enumerate(terms.plan.members)}
     answers = ((numbers[party], body) for party, body in records.bodies_of_run(db, record.id))
-    return replayed(begin(terms, found.first_variable, public), answers, opening), opening
+    return replayed(begin(terms, found.first_variable, public), answers, record.step, opening), opening

@@ -15,7 +15,7 @@ from curator.errors import NotAsked
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages import Count, Refusal, Reply, decode, encode
 from protocol.queries import is_sum_pass, layout_of
-from protocol.run import RunState, receive, tasks
+from protocol.run import RunState, move_on, take, tasks
 from protocol.schedule import Step
 from protocol.secure_sum import CuratorSums, ciphertexts
 
@@ -87,10 +87,16 @@ class LiveRun:
     ended: bool = False
     pause: Pause | None = None
     lock: Lock = field(repr=False, default_factory=Lock)
+    at_work: Lock = field(repr=False, default_factory=Lock)  # held while a complete step is worked out
 
     @property
     def step(self) -> Step | None:
         return self.at.state.step
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether what follows from a step's answers is yet to be worked out."""
+        return not self.ended and self.pause is None and self.at.state.is_complete
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,7 +119,7 @@ class LiveRun:
         """The party's number and the step, if the run waits for its answer to it."""
         due, number = self.step, self.names.index(party)
         if due is None or due.name != step or number not in self.at.state.waiting_for:
-            waits = "for nobody" if due is None else f"for {due.name!r} of {', '.join(self.missing)}"
+            waits = f"for {due.name!r} of {', '.join(self.missing)}" if due and self.missing else "for nobody"
             raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
         return number, due
 
@@ -124,19 +130,22 @@ class LiveRun:
         self.at = following
 
 
-def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], opening: CuratorSums) -> Standing:
-    """Where the run stands after these answers.
+def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, opening: CuratorSums) -> Standing:
+    """Where the run stands after these answers, `step` being the one that it was last known to be at.
 
-    Recovery: `receive` draws no randomness, so that it stands where it stood, and asks the same bytes.
+    Recovery: nothing here draws randomness, so that it stands where it stood, and asks the same bytes.
     """
     for party, body in answers:
+        state = move_on(state, opening) if state.is_complete else state
         reply = cast(Reply, decode(body, state.terms.plan.members[party].name))
-        state = receive(state, party, reply, opening)
-    return Standing.of(state)
+        state = take(state, party, reply, opening)
+    # A kill may have come between a step's last answer and what follows from it.
+    was_left = state.step is not None and state.step.name != step
+    return Standing.of(move_on(state, opening) if state.is_complete and was_left else state)
 
 
 def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
-    """What an answer makes of the run. Raises OutOfTurn where it is an answer to something else."""
+    """What an answer by itself makes of the run. Raises OutOfTurn where it is an answer to something else."""
     name, at = live.names[party], live.at
     try:
         reply = cast(Reply, decode(body, name))
@@ -144,10 +153,19 @@ def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -
             raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
         if isinstance(reply, Refusal):
             return Ending("refused" if step.stage == "joining" else "failed", name, reply.reason)
-        following = receive(at.state, party, reply, live.opening)
-        return Standing.of(following) if following.position != at.state.position else Standing(following, at.questions)
+        return Standing(take(at.state, party, reply, live.opening), at.questions)
     except OutOfTurn:
         raise
+    except PeerError as error:
+        return Ending("failed", error.culprit, str(error))
+    except Exception as error:
+        return internal(error, live.run, stream)
+
+
+def concluded(live: LiveRun, stream: Stream) -> Standing | Ending:
+    """What follows from all answers to a step together."""
+    try:
+        return Standing.of(move_on(live.at.state, live.opening))
     except PeerError as error:
         return Ending("failed", error.culprit, str(error))
     except Exception as error:

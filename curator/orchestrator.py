@@ -2,41 +2,36 @@
 
 It does not know HTTP or asyncio (`relay`); its functions may be called from any thread.
 
-The order of effects: same bytes for a step, same answer; other bytes, refused; else the pure state machine says what
-follows, and answer, state and events are stored together. Only then memory follows, so that a kill at any instant
-leaves what `recover` rebuilds.
+The order of effects: same bytes for a step, same answer; other bytes, refused; else the pure state machine checks
+the answer, and answer and event are stored together. What follows from a step's last answer may take minutes (a sum is
+opened), so that it has a transaction of its own (`advance`), and nobody waits for it at a door. Memory follows the
+store, so that a kill at any instant leaves what `recover` rebuilds.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
-from crypto.errors import CryptoError
-from crypto.signing import verify
 from curator import run_records as records
 from curator import wire
 from curator.beginnings import begun, rebuilt, run_name
 from curator.directory import Directory, refuse_changed_members
-from curator.errors import Conflict, Forbidden, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
+from curator.errors import Conflict, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
-from curator.live_run import Ending, LiveRun, Pause, internal, judged
+from curator.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged
 from curator.planning import request_digest, terms_for
 from curator.publication import publish, stage_costs
+from curator.receipts import charge_of, check_receipt
 from curator.run_records import ReplyRecord, RunRecord
 from curator.run_views import RunViews
 from curator.seams import Seams
 from curator.settings import Settings
 from curator.store import Store
-from curator.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption
+from curator.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.wire import PlanRequest
-from protocol.authentication import RECEIPT, receipt_text
-from protocol.errors import MalformedMessage
-from protocol.messages import Refusal, decode
-from protocol.schedule import Step
 from protocol.terms import Terms
 
 OPERATOR = "operator"
@@ -105,7 +100,10 @@ class Orchestrator:
         return None
 
     def deliver(self, run: str, step: str, party: str, body: bytes, receipt: bytes) -> None:
-        """Take a party's answer. Retry safety: the same bytes may come any number of times, after a crash too."""
+        """Take a party's answer; what follows from a step's last one is worked out by `advance`.
+
+        Retry safety: the same bytes may come any number of times, after a crash too.
+        """
         if self._has(run, step, party, body):
             return
         live = self._active(run, party)
@@ -113,6 +111,24 @@ class Orchestrator:
             if not self._has(run, step, party, body):
                 self._take(live, step, party, body, receipt)
         self.changed(run)
+
+    # What answers bring
+
+    def complete_runs(self) -> list[str]:
+        """Runs whose step everybody has answered: `advance` is next."""
+        return [live.run for live in self._runs_in_memory() if live.is_complete]
+
+    def advance(self, run: str) -> None:
+        """Work out what follows from a complete step, and store it. Meanwhile the run can be cancelled."""
+        live = self._live.get(run)
+        if live is None:
+            return
+        with live.at_work:
+            if live.is_complete:
+                outcome = concluded(live, self._seams.streams("reference"))
+                with live.lock:
+                    self._move(live, outcome)
+                self.changed(run)
 
     # What time brings
 
@@ -201,8 +217,8 @@ class Orchestrator:
         if live.ended:
             raise self._over(live.run)
         number, due = live.expect(party, step)
-        charge = _charge(due, number, party, body)
-        _check_receipt(live.at.state.terms, number, due, charge, body, receipt)
+        charge = charge_of(due, number, party, body)
+        check_receipt(live.at.state.terms, number, due, charge, body, receipt)
         outcome = judged(live, number, due, body, self._seams.streams("reference"))
         now, digest = self._seams.clock(), sha256(body).hexdigest()
         answer = ReplyRecord(live.run, step, party, digest, len(body), str(charge), receipt, now)
@@ -212,6 +228,25 @@ class Orchestrator:
         except StoreUnavailable as error:
             self._hold_up(live, error)
             raise
+        if isinstance(outcome, Ending):
+            self._forget(live)
+        else:
+            live.move_to(outcome, now)
+
+    def _move(self, live: LiveRun, outcome: Standing | Ending) -> None:
+        """Store what has been worked out; where that cannot be now, it is worked out again when the run goes on."""
+        if live.ended:
+            return
+        now = self._seams.clock()
+        try:
+            with self._store.writing() as db:
+                if isinstance(outcome, Ending):
+                    write_end(db, live.run, outcome, now)
+                else:
+                    write_step(db, live, outcome, now)
+        except StoreUnavailable as error:
+            self._hold_up(live, error)
+            return
         if isinstance(outcome, Ending):
             self._forget(live)
         else:
@@ -228,7 +263,7 @@ class Orchestrator:
                 self._finish(live)
             elif live.pause is not None:
                 self._resume(live, now)
-            elif live.deadline is not None and now >= live.deadline:
+            elif live.missing and live.deadline is not None and now >= live.deadline:
                 self._end(live, _too_late(live))
         except (StoreUnavailable, OSError) as error:
             self._hold_up(live, error)
@@ -325,26 +360,6 @@ class Orchestrator:
 
     def _runs_in_memory(self) -> list[LiveRun]:
         return list(self._live.values())
-
-
-def _charge(step: Step, number: int, party: str, body: bytes) -> Fraction:
-    """What the answer costs its party: a refusal nothing."""
-    try:
-        return Fraction(0) if isinstance(decode(body, party), Refusal) else step.charge(number)
-    except MalformedMessage:
-        return step.charge(number)
-
-
-def _check_receipt(terms: Terms, number: int, step: Step, charge: Fraction, body: bytes, receipt: bytes) -> None:
-    member = terms.plan.members[number]
-    text = receipt_text(terms.plan_hash, step.name, charge, body)
-    try:
-        verify(member.signing_key, RECEIPT, text, receipt)
-    except CryptoError as error:
-        raise Forbidden(
-            f"{member.name}'s receipt for {step.name!r} does not fit: expected its signature under these bytes and the "
-            f"charge {charge}: {error}"
-        ) from error
 
 
 def _too_late(live: LiveRun) -> Ending:

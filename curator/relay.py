@@ -23,10 +23,12 @@ class Relay:
         self._something = asyncio.Event()
         self._changes: Counter[str] = Counter()
         self._closed = False
+        self._at_work: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> "Relay":
         self._loop = asyncio.get_running_loop()
         self._orchestrator.changed = self._changed
+        self._advance_complete_runs()
         self._clockwork = asyncio.create_task(self._tend())
         return self
 
@@ -36,6 +38,7 @@ class Relay:
         self.close()
         # What is under way in a thread is let finish: the store is closed after this.
         await self._clockwork
+        await asyncio.gather(*self._at_work.values())
         self._orchestrator.changed = lambda _run: None
 
     def close(self) -> None:
@@ -90,6 +93,7 @@ class Relay:
         while not self._closed:
             something = self._something
             await asyncio.to_thread(self._orchestrator.tick)
+            self._advance_complete_runs()
             await self._woken(something, self._loop.time() + self._tick_seconds)
 
     async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
@@ -109,6 +113,19 @@ class Relay:
     def _note(self, run: str) -> None:
         self._changes[run] += 1
         self._wake()
+        self._advance_complete_runs()
+
+    def _advance_complete_runs(self) -> None:
+        """Each in a thread of its own, so that neither requests nor other runs wait for it."""
+        for run in self._orchestrator.complete_runs():
+            if run not in self._at_work and not self._closed:
+                self._at_work[run] = asyncio.create_task(self._advance(run))
+
+    async def _advance(self, run: str) -> None:
+        try:
+            await asyncio.to_thread(self._orchestrator.advance, run)
+        finally:
+            del self._at_work[run]
 
     def _wake(self) -> None:
         # Everybody who waits holds the old event; who begins to wait now waits for the next.

@@ -21,15 +21,13 @@ def write_beginning(db: Connection, live: LiveRun, row: Mapping[str, Any]) -> No
 
 
 def write_answer(db: Connection, live: LiveRun, answer: ReplyRecord, body: bytes, outcome: Standing | Ending) -> None:
-    """One answer and all that follows from it."""
+    """One answer and what follows from it alone."""
     records.add_reply(db, answer, body)
     records.add_event(db, live.run, answer.at, "answered", step=answer.step, party=answer.party, bytes=answer.size)
     if isinstance(outcome, Ending):
         write_end(db, live.run, outcome, answer.at)
-    elif outcome.state.position == live.at.state.position:
-        records.change_run(db, live.run, updated=answer.at)
     else:
-        _write_step(db, live, outcome, answer.at)
+        records.change_run(db, live.run, updated=answer.at)
 
 
 def write_end(db: Connection, run: str, ending: Ending, now: int, outputs: Mapping[str, str] | None = None) -> None:
@@ -52,7 +50,8 @@ def write_resumption(db: Connection, live: LiveRun, now: int) -> None:
     records.add_event(db, live.run, now, "resumed", seconds=(now - live.pause.since) / 1000)
 
 
-def _write_step(db: Connection, live: LiveRun, following: Standing, now: int) -> None:
+def write_step(db: Connection, live: LiveRun, following: Standing, now: int) -> None:
+    """What follows from all answers to a step."""
     step = following.state.step
     name, deadline = ("", None) if step is None else (step.name, now + live.step_ms)
     records.change_run(db, live.run, state="running", step=name, step_started=now, deadline=deadline, updated=now)

@@ -55,6 +55,11 @@ class RunState:
         return self.terms.steps[self.position] if self.position < len(self.terms.steps) else None
 
     @property
+    def is_complete(self) -> bool:
+        """Whether everybody has answered the step: `move_on` is next."""
+        return self.step is not None and not self.waiting_for
+
+    @property
     def waiting_for(self) -> tuple[int, ...]:
         return tuple(party for party in self.step.parties if party not in self.replies) if self.step else ()
 
@@ -81,6 +86,12 @@ def tasks(state: RunState) -> dict[int, Task]:
 
 def receive(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:
     """The state after one answer; with the step's last answer it moves on to the next step."""
+    taken = take(state, party, reply, sums)
+    return move_on(taken, sums) if taken.is_complete else taken
+
+
+def take(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:
+    """The state with one more answer, which has passed every check of its own: quick."""
     step = state.step
     name = state.terms.plan.members[party].name
     if step is None or party not in step.parties:
@@ -90,12 +101,13 @@ def receive(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> Run
     if party in state.replies:
         raise OutOfTurn(name, f"answered {step.name!r} twice")
     _check_reply(state, step, party, reply, sums)
-    state = replace(state, replies={**state.replies, party: reply})
-    return state if state.waiting_for else _move_on(state, step, sums)
+    return replace(state, replies={**state.replies, party: reply})
 
 
-def _move_on(state: RunState, step: Step, sums: CuratorSums) -> RunState:
-    known = state.knowledge
+def move_on(state: RunState, sums: CuratorSums) -> RunState:
+    """From a complete step to the next one: opens the sum and learns from it, which may take long."""
+    step, known = state.step, state.knowledge
+    assert step is not None
     if step.stage != "joining":
         try:
             known = conclude(state.terms, step, known, state.replies, sums)

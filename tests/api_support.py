@@ -76,7 +76,10 @@ class Api:
 
     async def deliver(self, number: int, sent: Any) -> httpx.Response:
         headers = {a.RECEIPT_HEADER: sent.receipt.hex()}
-        return await self.party(number, "PUT", f"/v1/runs/{sent.run}/outbox/{sent.step}", sent.body, headers=headers)
+        target = f"/v1/runs/{sent.run}/outbox/{sent.step}"
+        answer = await self.party(number, "PUT", target, sent.body, headers=headers)
+        self.desk.orchestrator.advance(sent.run)  # what goes on in the background is over when this returns
+        return answer
 
     async def answer_all(self) -> None:
         while any([await self.answer_one(number) for number in range(len(self.desk.parties))]):

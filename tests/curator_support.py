@@ -165,7 +165,9 @@ class Desk:
         return self.orchestrator.create_run(self.request(**wishes), key)[0]
 
     def deliver(self, party: Bystander, sent: Outgoing) -> None:
+        """Also what the relay does then: work out what follows."""
         self.orchestrator.deliver(sent.run, sent.step, party.name, sent.body, sent.receipt)
+        self.orchestrator.advance(sent.run)
 
     def answer_one(self, party: Bystander) -> bool:
         """Whether the party had something to answer."""

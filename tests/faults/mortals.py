@@ -180,6 +180,8 @@ class World:
     def tick(self) -> None:
         self.desk.clock.advance(1)
         try:
+            for run in self.desk.orchestrator.complete_runs():
+                self.desk.orchestrator.advance(run)
             self.desk.orchestrator.tick()
         except Killed:
             self.restart_curator()

@@ -16,7 +16,7 @@ from tests.faults.mortals import CURATOR, Fate, World
 
 ROWS = (30, 20)
 # How many moments an undisturbed run of two parties has: the first test holds them to it.
-MOMENTS = {CURATOR: 56, "party-1": 44, "party-2": 44}
+MOMENTS = {CURATOR: 77, "party-1": 44, "party-2": 44}
 
 
 def live(folder, fate, monkeypatch, rows=ROWS, crypto=None, **wishes):

@@ -374,15 +374,17 @@ def test_sums_that_do_not_add_up_are_the_parties_fault(desk):
 # The curator's own failures
 
 
-def test_a_failure_inside_is_the_curators_and_shows_nothing(desk, monkeypatch, caplog):
+@pytest.mark.parametrize("what", ["take", "move_on"])
+def test_a_failure_inside_is_the_curators_and_shows_nothing(desk, monkeypatch, caplog, what):
     run = desk.run(**PLAIN)
 
     def broken(*_arguments):
         raise ZeroDivisionError("patient 4711")
 
-    monkeypatch.setattr(live_run, "receive", broken)
+    monkeypatch.setattr(live_run, what, broken)
     with caplog.at_level(logging.ERROR):
-        desk.deliver(desk.parties[0], outgoing(desk, 0))
+        for number in range(3 if what == "move_on" else 1):
+            desk.deliver(desk.parties[number], outgoing(desk, number))
     assert state(desk, run) == ("failed", CURATOR)
     reason = desk.views.run(run).reason
     reference = reason.rpartition(" ")[2]
@@ -566,6 +568,75 @@ def test_an_answer_that_was_judged_but_not_stored_is_judged_again(desk, monkeypa
     assert kinds(desk, run).count("answered") == 1
 
 
+# The last answer to a step
+
+
+def answered_by_all(desk):
+    """A run whose first step everybody has answered, and of which nothing has been worked out."""
+    run = desk.run(**PLAIN)
+    for number, party in enumerate(desk.parties):
+        sent = outgoing(desk, number)
+        desk.orchestrator.deliver(run, sent.step, party.name, sent.body, sent.receipt)
+    assert desk.orchestrator.complete_runs() == [run]
+    return run
+
+
+def test_the_last_answer_is_taken_before_what_follows_is_worked_out(desk):
+    run = answered_by_all(desk)
+    seen = desk.views.run(run)
+    assert (seen.state, seen.step, seen.waiting_for) == ("joining", "joining", [])
+    assert kinds(desk, run)[-1] == "answered"
+    assert [desk.orchestrator.inbox(party.name) for party in desk.parties] == [None] * 3
+    with pytest.raises(NotAsked, match="the run waits for nobody"):
+        desk.orchestrator.deliver(run, "correlations", "party-1", b"x", b"")
+    desk.clock.advance(8 * DAY)
+    desk.orchestrator.tick()  # nobody is late any more
+    desk.orchestrator.advance(run)
+    assert desk.views.run(run).state == "running"
+    assert kinds(desk, run)[-1] == "step"
+    assert desk.orchestrator.complete_runs() == []
+    desk.finish(run)
+
+
+def test_a_kill_between_the_last_answer_and_what_follows_is_made_good(desk):
+    run = answered_by_all(desk)
+    desk.restart()
+    assert desk.orchestrator.complete_runs() == [run]
+    assert [desk.orchestrator.inbox(party.name) for party in desk.parties] == [None] * 3
+    desk.orchestrator.advance(run)
+    desk.orchestrator.advance(run)  # says nothing twice
+    assert kinds(desk, run).count("step") == 2
+    desk.finish(run)
+
+
+def test_a_run_can_be_cancelled_while_a_sum_is_opened(desk, monkeypatch):
+    run = answered_by_all(desk)
+
+    def cancelled_meanwhile(live, stream):
+        desk.orchestrator.cancel(run)
+        return live_run.concluded(live, stream)
+
+    monkeypatch.setattr(orchestrator, "concluded", cancelled_meanwhile)
+    desk.orchestrator.advance(run)
+    assert state(desk, run) == ("cancelled", "operator")
+    assert kinds(desk, run)[-1] == "ended"
+    desk.orchestrator.advance(run)  # of a run that is over nothing follows
+
+
+def test_what_was_worked_out_but_not_stored_is_worked_out_again(desk, monkeypatch):
+    run = answered_by_all(desk)
+    without_room(desk, monkeypatch)
+    desk.orchestrator.advance(run)
+    assert desk.orchestrator.view(run).reason.startswith("paused: ")
+    assert desk.orchestrator.complete_runs() == []
+    monkeypatch.undo()
+    desk.clock.advance(60)
+    desk.orchestrator.tick()
+    assert desk.orchestrator.complete_runs() == [run]
+    desk.orchestrator.advance(run)
+    desk.finish(run)
+
+
 # Restarts
 
 
@@ -725,7 +796,8 @@ def test_every_change_is_told(desk):
     run = desk.run(**PLAIN)
     desk.finish(run)
     assert set(told) == {run}
-    assert len(told) == 1 + kinds(desk, run).count("answered") + 1
+    what = kinds(desk, run)
+    assert len(told) == what.count("answered") + what.count("step") + what.count("ended")
 
 
 def test_the_report_says_what_was_spent(desk):
