@@ -97,11 +97,17 @@ class Directory:
         return code, expires
 
     def enrol(self, code: str, name: str, signing_key: bytes, exchange_key: bytes) -> PartyRecord:
-        """The caller has proved that it holds the signing key."""
+        """The caller has proved that it holds the signing key.
+
+        Retry safety: whoever comes again with the same code and keys, because the answer was lost, is answered again.
+        """
         now = self.clock()
         with self.store.writing() as db:
+            known = _find_party(db, name)
+            if known is not None and _came_with(db, code, known, signing_key, exchange_key):
+                return known
             _use_code(db, code, name, now)
-            if _find_party(db, name) is not None:
+            if known is not None:
                 raise Conflict(f"there is a party called {name!r} already")
             _refuse_known_key(db, signing_key)
             record = PartyRecord(name, signing_key, exchange_key, now, None, now)
@@ -216,6 +222,13 @@ def _find_party(db: Connection, name: str) -> PartyRecord | None:
 def _refuse_known_key(db: Connection, signing_key: bytes) -> None:
     if db.execute(select(parties.c.name).where(parties.c.signing_key == signing_key)).first():
         raise Conflict("this signing key belongs to a party already: every party makes keys of its own")
+
+
+def _came_with(db: Connection, code: str, party: PartyRecord, signing_key: bytes, exchange_key: bytes) -> bool:
+    """Whether it was with this code and these keys that the party enrolled, and it is still welcome."""
+    used = select(codes.c.used).where((codes.c.hash == hashed(code)) & (codes.c.name == party.name))
+    has_same_keys = (party.signing_key, party.exchange_key) == (signing_key, exchange_key)
+    return has_same_keys and party.revoked is None and db.execute(used).scalar_one_or_none() == party.enrolled
 
 
 def _use_code(db: Connection, code: str, name: str, now: int) -> None:

@@ -70,6 +70,24 @@ def test_a_code_enrols_its_party_once(directory, clock):
     assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *keys(1)), Forbidden)
 
 
+def test_an_enrolment_whose_answer_was_lost_can_be_made_again(directory, clock):
+    code, _ = directory.new_code("clinic", STREAM)
+    record = directory.enrol(code, "clinic", *keys(0))
+    clock.now += CODE_LIFE_MS
+    assert directory.enrol(code, "clinic", *keys(0)) == record
+    assert directory.parties() == [record]
+    another, _ = directory.new_code("other", STREAM)
+    for wrong in (code[:-1] + "x", another):
+        refused(lambda w=wrong: directory.enrol(w, "clinic", *keys(0)), Forbidden)
+    mixed = keys(0)[0], keys(1)[1]
+    assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *mixed), Forbidden)
+    directory.rotate("clinic", *keys(2))
+    assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *keys(0)), Forbidden)
+    directory.rotate("clinic", *keys(0))
+    directory.revoke("clinic")
+    assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *keys(0)), Forbidden)
+
+
 def test_a_code_is_for_its_name_and_day(directory, clock):
     code, _ = directory.new_code("clinic", STREAM)
     for wrong, name in ((code, "other"), ("0" * 30, "clinic")):
