@@ -15,7 +15,7 @@ from curator.operator_client import CuratorUnreachable
 from curator.processes import ProgramFailed
 from curator.sweep_cli import add_sweep_command
 from curator.verify_cli import add_verify_command
-from protocol.errors import SubnError
+from protocol.errors import PeerError, SubnError
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         return int(chosen.run(chosen))
-    except (CuratorUnreachable, ProgramFailed) as error:
+    except (CuratorUnreachable, ProgramFailed, PeerError) as error:
         return _complain(str(error), FAILED)
     except SubnError as error:
         return _complain(str(error), USAGE_ERROR)

@@ -14,7 +14,7 @@ from typing import Any
 from crypto.randomness import Stream
 from crypto.signing import fingerprint
 from curator.directory import Directory
-from curator.errors import SettingsError
+from curator.errors import SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
 from curator.settings import Settings, system_clock
 from curator.store import Store
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(chosen.run(settings, chosen))
     except SubnError as error:
         print(f"subn-curator: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return FAILED if isinstance(error, StoreUnavailable) else USAGE_ERROR
     except OSError as error:
         print(f"subn-curator: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
         return FAILED

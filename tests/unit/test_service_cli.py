@@ -101,6 +101,17 @@ def test_a_home_that_was_never_set_up_is_named(
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_a_database_that_is_away_is_a_failure_that_may_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ["--home", str(tmp_path)]
+    assert main(["init", *home]) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("SUBN_CURATOR_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    assert main(["code", "north", *home]) == 1
+    assert "nothing is lost" in capsys.readouterr().err
+
+
 def test_a_setting_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "SUBN_CURATOR_PORT" in complaint(capsys, "serve", "--home", str(tmp_path), "--port", "70000")
 
