@@ -13,6 +13,7 @@ CuratorError
 │   └── RunEnded        the run is over
 ├── SettingsError       the service cannot start like this
 └── StoreUnavailable    the store or a disk does not take what was given: nothing is lost, try again
+    └── Displaced       another curator serves the database now: this one must end
 
 It does not know HTTP: `problems` maps this tree, and `protocol.errors`, in one place.
 """
@@ -69,4 +70,8 @@ class SettingsError(CuratorError):
 
 
 class StoreUnavailable(CuratorError):
+    pass
+
+
+class Displaced(StoreUnavailable):
     pass

@@ -19,7 +19,7 @@ from curator import run_records as records
 from curator import wire
 from curator.beginnings import begun, rebuilt, run_name
 from curator.directory import Directory, refuse_changed_members
-from curator.errors import Conflict, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
+from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
 from curator.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged
 from curator.planning import request_digest, terms_for
@@ -133,7 +133,11 @@ class Orchestrator:
     # What time brings
 
     def tick(self) -> None:
-        """Deadlines, the results of complete runs, another try of what the store or a full disk held up."""
+        """Deadlines, the results of complete runs, another try of what the store or a full disk held up.
+
+        Raises Displaced when another process serves the database.
+        """
+        self._check_alone()
         failure, self._failure = self._failure, None
         for live in self._runs_in_memory():
             # A run whose lock is held is at work; its time comes with the next tick.
@@ -145,6 +149,14 @@ class Orchestrator:
                         self._tend(live)
                 finally:
                     live.lock.release()
+
+    def _check_alone(self) -> None:
+        try:
+            self._store.check_alone()
+        except Displaced:
+            raise
+        except StoreUnavailable as error:
+            self.store_failed(error)
 
     def store_failed(self, error: StoreUnavailable) -> None:
         """Nobody can deliver anything: the next tick pauses all runs, so that no party is blamed for the time."""

@@ -67,6 +67,7 @@ KINDS: dict[type[BaseException], Kind] = {
     curator.NotAsked: Kind(409, "not-asked", "The step does not wait for this party"),
     curator.RunEnded: Kind(409, "run-ended", "The run is over"),
     curator.SettingsError: Kind(500, "settings", "The curator's settings cannot work"),
+    curator.Displaced: Kind(503, "displaced", "Another curator serves the database now"),
     curator.StoreUnavailable: Kind(503, "store-unavailable", "The curator cannot store anything now", _LATER),
     OSError: Kind(503, "disk-unavailable", "The curator's disk does not answer or is full", _LATER),
 }

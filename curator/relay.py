@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 
 from curator import wire
+from curator.errors import Displaced
 from curator.orchestrator import Orchestrator
 
 SILENCE_SECONDS = 15  # of an event stream before it says that it is still there
@@ -23,6 +24,7 @@ class Relay:
         self._something = asyncio.Event()
         self._changes: Counter[str] = Counter()
         self._closed = False
+        self.displaced: Displaced | None = None  # why this process must end, if it must
         self._at_work: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> "Relay":
@@ -92,7 +94,11 @@ class Relay:
         """Look at every run now and then, and at once when something has happened to one."""
         while not self._closed:
             something = self._something
-            await asyncio.to_thread(self._orchestrator.tick)
+            try:
+                await asyncio.to_thread(self._orchestrator.tick)
+            except Displaced as error:
+                self.displaced = error
+                self.close()
             self._advance_complete_runs()
             await self._woken(something, self._loop.time() + self._tick_seconds)
 

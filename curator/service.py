@@ -5,8 +5,10 @@ It does not know HTTP.
 
 from dataclasses import dataclass
 
+from crypto.randomness import Stream
 from curator.authentication import Authentication
 from curator.directory import Directory
+from curator.errors import CuratorError
 from curator.keys import CuratorKeys
 from curator.orchestrator import Orchestrator
 from curator.relay import Relay
@@ -14,6 +16,8 @@ from curator.run_views import RunViews
 from curator.sessions import Sessions
 from curator.settings import Clock, Settings, system_clock
 from curator.store import Store
+
+_TOKEN_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,13 @@ class Service:
         """What `settings` name, with all runs as they were when the last process ended."""
         keys = CuratorKeys.load(settings.home, settings.master_key)
         store = Store.open(settings.store_url)
-        orchestrator = Orchestrator(store, keys, settings)
-        orchestrator.recover()
+        try:
+            store.serve_alone(Stream.system().take(_TOKEN_BYTES).hex())
+            orchestrator = Orchestrator(store, keys, settings)
+            orchestrator.recover()
+        except CuratorError:
+            store.close()
+            raise
         return cls.of(settings, store, keys, orchestrator)
 
     @property

@@ -33,6 +33,9 @@ class CuratorServer(uvicorn.Server):
             shown = f"[{host}]" if ":" in host else host
             _log.info("listening", extra={"fields": {"url": f"http://{shown}:{port}"}})
 
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self._service.relay.displaced is not None
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         _log.info("stopping")
         self._service.relay.close()
@@ -70,3 +73,5 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         timeout_keep_alive=75,
     )
     CuratorServer(config, service).run([listener])
+    if service.relay.displaced is not None:
+        raise service.relay.displaced

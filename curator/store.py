@@ -13,11 +13,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from curator.database import WRITING, make_engine
 from curator.errors import CuratorError, SettingsError, StoreUnavailable
 from curator.migrations import migrate
+from curator.sole_curator import SoleCurator
 
 
 class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._sole: SoleCurator | None = None  # of a service; commands beside it only add keys and codes
 
     @classmethod
     def open(cls, url: str) -> "Store":
@@ -36,6 +38,19 @@ class Store:
             raise
         return store
 
+    def serve_alone(self, token: str) -> None:
+        """From now on no other process serves this database, and nothing is written if one does all the same."""
+        sole = SoleCurator(self._engine, token)
+        with _translated():
+            sole.take()
+        self._sole = sole
+
+    def check_alone(self) -> None:
+        """Raises Displaced if another process serves this database now, StoreUnavailable if that cannot be told."""
+        if self._sole is not None:
+            with _translated():
+                self._sole.check()
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         with _translated(), self._engine.connect() as connection, connection.begin():
@@ -49,6 +64,8 @@ class Store:
             self._engine.connect().execution_options(**{WRITING: True}) as connection,
             connection.begin(),
         ):
+            if self._sole is not None:
+                self._sole.confirm(connection)
             yield connection
 
     def check(self) -> None:
@@ -57,6 +74,8 @@ class Store:
             db.execute(text("SELECT 1"))
 
     def close(self) -> None:
+        if self._sole is not None:
+            self._sole.release()
         self._engine.dispose()
 
 
