@@ -96,7 +96,7 @@ def exact(text: str) -> Markup:
     if fraction.denominator == 1:
         return escape(shown)
     shown = shown.partition(" (")[0]
-    return Markup('{} <small class="tight">({})</small>').format(shown, fraction)
+    return Markup('<span class="tight">{} <small>({})</small></span>').format(shown, fraction)
 
 
 def when(at: str) -> Markup:

@@ -7,7 +7,8 @@ import csv
 import io
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,12 @@ from tests.party_support import ROWS, Party, finish, parties_of, run_terms
 from tests.support import BITS, random_codes
 
 TOKEN = "the-token"
+
+
+def elsewhere(action: Callable[..., Any], *arguments: Any) -> None:
+    """In a thread of its own: a browser's event loop runs in the one of the test."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(action, *arguments).result()
 
 
 def a_table(schema: Schema, rows: int, seed: int = 9) -> bytes:
@@ -50,9 +57,9 @@ def run_of(
     fake: FakeCurator, parties: Sequence[Party], run: str, schema: Schema, rows: Sequence[int], **wishes: Any
 ) -> None:
     fake.start(run_terms(run, schema, rows, **wishes))
-    finish(fake, parties, run)
+    elsewhere(finish, fake, parties, run)
     for party in parties:
-        party.turns()
+        elsewhere(party.turns)
 
 
 def ask(
@@ -61,7 +68,7 @@ def ask(
     """A run that the party has been asked about; its plan's hash."""
     terms = run_terms(run, schema, rows, **wishes)
     fake.start(terms)
-    party.turns(2)
+    elsewhere(party.turns, 2)
     return terms.plan_hash
 
 
