@@ -11,20 +11,15 @@ import httpx
 from party import comparing, settings
 from party.api import TOKEN_FILE, token_of
 from party.client import Unreachable
-from party.errors import SettingsError
 from party.house import opened
 from party.said import Said, call, curator_of
-from party.service import LOOPBACK
 from party.settings import Home
 
 _SECONDS = 10.0
 
 
 def page(home: Home, _chosen: Any) -> Said:
-    port = settings.load(home).local.port
-    if not port:
-        raise SettingsError(f"{home.settings}: local.port is 0, any free one: set a port, and restart `serve`")
-    url = f"http://{LOOPBACK}:{port}"
+    url = _served_at(home)
     address = url + _path_from(url, home.path)
     return Said({"address": address}, [address, "open it in a browser on this machine, once, within ten minutes"])
 
@@ -38,6 +33,14 @@ def compare(home: Home, chosen: Any) -> Said:
     return Said(found, list(comparing.in_words(found)))
 
 
+def _served_at(home: Home) -> str:
+    settings.load(home)  # a home that cannot be served is told first
+    try:
+        return home.address.read_text(encoding="ascii").strip()
+    except OSError:
+        raise Unreachable(f"nobody serves {home.path}: start `subn-party serve` first") from None
+
+
 def _path_from(url: str, home: Path) -> str:
     """Who can read the home's token may sign in; the service makes the ticket, so that it serves once."""
     try:
@@ -48,7 +51,7 @@ def _path_from(url: str, home: Path) -> str:
             trust_env=False,
         )
     except httpx.RequestError as error:
-        raise Unreachable(f"{url} does not answer ({type(error).__name__}): start `subn-party serve` first") from None
+        raise Unreachable(f"{url} does not answer ({type(error).__name__}): start `subn-party serve` again") from None
     if answer.status_code != httpx.codes.OK:
         raise Unreachable(f"{url} does not know this home's {TOKEN_FILE}: another party, or program, listens there")
     return str(answer.json()["path"])

@@ -20,7 +20,7 @@ from party.client import Curator, Log
 from party.errors import SettingsError
 from party.house import House, opened
 from party.lock import served_alone
-from party.settings import Home
+from party.settings import Home, write_new
 from party.worker import Worker
 
 LOOPBACK = "127.0.0.1"
@@ -42,6 +42,7 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
         local = asyncio.create_task(server.serve(sockets=[listener]))
         _stop_on_signals(server)
         host, port = listener.getsockname()
+        write_new(house.home.address, f"http://{host}:{port}\n")
         house.audit.append("started", version=version("dp-subn"))
         log("listening", url=f"http://{host}:{port}", party=curator.name, curator=curator.url)
         await asyncio.wait({work, local}, return_when=asyncio.FIRST_COMPLETED)
@@ -49,6 +50,7 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
         server.should_exit = True
         work.cancel()
         await local
+        house.home.address.unlink(missing_ok=True)
         house.audit.append("stopped", reason=reason)
         log("stopped", reason=reason)
         with suppress(asyncio.CancelledError):

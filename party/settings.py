@@ -58,6 +58,11 @@ class Home:
         return self.path / "lock"
 
     @property
+    def address(self) -> Path:
+        """Where the serving process has its pages, while it serves."""
+        return self.path / "address"
+
+    @property
     def rows(self) -> Path:
         """Coded rows of active runs."""
         return self.path / "rows"

@@ -7,12 +7,14 @@ import shutil
 import socket
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from curator.cli import main
 from protocol.schedule import TRANSITIONS
+from tests.support import MIXED, terms_of
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -93,6 +95,37 @@ def picture() -> str:
         lines += [f"        {alias}_{one} --> {alias}_{other}" for one, later in following.items() for other in later]
         lines.append("    }")
     return "\n".join(lines)
+
+
+SAID = {
+    "joining": "accepts the plan, signed",
+    "correlations": "its share of one secure sum over all views",
+    "initial": "places its variables, by private choices",
+    "update": "its tables of the frontier, with noise of its own",
+    "parameters": "its share of one secure sum over the families",
+}
+
+
+def run_picture() -> str:
+    """One run as a sequence of messages: who answers each step, and at what price."""
+    terms = terms_of(MIXED, (300, 300, 300))
+    lines = ["sequenceDiagram", "    participant O as operator", "    participant C as curator"]
+    parties = range(terms.plan.parties)
+    lines += [f"    participant P{k + 1} as party {k + 1}" for k in parties]
+    lines.append("    O->>C: a plan, then a run")
+    for stage, steps in groupby(terms.steps, lambda step: step.stage):
+        lines.append(f"    Note over C,P{len(parties)}: {stage}")
+        for step in steps:
+            for k in step.parties:
+                lines.append(f"    P{k + 1}-->>C: {SAID[stage]} ({step.charge(k)})")
+    lines.append("    C->>O: synthetic table, report, signed manifest")
+    return "\n".join(lines)
+
+
+def test_the_picture_of_one_run_is_the_schedule() -> None:
+    found = re.search(r"<!-- run -->\n```mermaid\n(.*?)\n```\n<!-- /run -->", README, re.S)
+    assert found is not None
+    assert found.group(1) == run_picture()
 
 
 def test_the_picture_of_a_run_is_the_transition_table() -> None:
