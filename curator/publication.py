@@ -18,7 +18,7 @@ import numpy as np
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
-from curator.run_records import Event, ReplyRecord
+from curator.run_records import Event, ReplyRecord, spent
 from curator.tables import write_table, write_text
 from protocol.coding import labels
 from protocol.forecast import forecast
@@ -141,10 +141,6 @@ def report_json(terms: Terms, known: Knowledge, replies: Sequence[ReplyRecord], 
         ],
         "rows": plan.rows,
     }
-
-
-def spent(replies: Sequence[ReplyRecord], party: str) -> Fraction:
-    return sum((Fraction(reply.charge) for reply in replies if reply.party == party), Fraction(0))
 
 
 def file_sizes(folder: Path, outputs: Mapping[str, str]) -> dict[str, int]:

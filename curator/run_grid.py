@@ -46,35 +46,31 @@ class Grid:
 
 def grid(run: wire.Run, terms: Terms) -> Grid:
     stages = list(dict.fromkeys(step.stage for step in terms.steps))
-    progress = {step.step: step for step in run.progress}
-    waiting = {entry.party for entry in run.waiting_for}
     lines = []
     for number, member in enumerate(terms.plan.members):
         own = [step for step in terms.steps if number in step.parties]
-        answered = {step.name for step in own if member.name in progress[step.name].answered}
-        cells = [_cell(run, [step for step in own if step.stage == stage], answered, member.name in waiting,
-                       member.name) for stage in stages]  # fmt: skip
-        spent = sum((step.charge(number) for step in own if step.name in answered), Fraction(0))
+        cells = [_cell(run, member.name, [step for step in own if step.stage == stage]) for stage in stages]
+        spent = Fraction(run.spent[member.name])
         lines.append(Line(member.name, member.rows, tuple(cells), spent, terms.price(number)))
     columns = tuple(_column(stage, dearest(terms, stage), run) for stage in stages)
     return Grid(columns, tuple(lines))
 
 
-def _cell(run: wire.Run, due: Sequence[Step], answered: set[str], is_waited_for: bool, party: str) -> Cell:
-    done = sum(step.name in answered for step in due)
+def _cell(run: wire.Run, party: str, due: Sequence[Step]) -> Cell:
+    names = {step.name for step in due}
+    done = sum(party in step.answered for step in run.progress if step.step in names)
+    part = f" {done} of {len(due)}" if len(due) > 1 else ""
     if not due:
         return Cell("none", "–")
+    if run.step in names and party == run.culprit:
+        return Cell("bad", f"✗ {run.state.replace('_', ' ')}{part}")  # its answer may have been a refusal
     if done == len(due):
         return Cell("done", "✓ done")
-    part = f" {done} of {len(due)}" if len(due) > 1 else ""
-    if any(step.name == run.step for step in due) and run.step not in answered:
-        if is_waited_for:
-            return Cell("now", f"● waiting{part}")
-        if party == run.culprit:
-            return Cell("bad", f"✗ {run.state.replace('_', ' ')}{part}")
+    if run.step in names and party in {entry.party for entry in run.waiting_for}:
+        return Cell("now", f"● waiting{part}")
     if run.state in wire.ENDS:
         return Cell("none", f"not done{part}")
-    return Cell("", f"later{part}" if not done else part.strip())
+    return Cell("", part.strip() if done else "later")
 
 
 def _column(stage: str, epsilon: Fraction, run: wire.Run) -> Column:

@@ -6,6 +6,7 @@ It does not know when a run moves on (`orchestrator`).
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
@@ -138,6 +139,11 @@ def find_reply(db: Connection, run: str, step: str, party: str) -> ReplyRecord |
 def replies_of_run(db: Connection, run: str) -> list[ReplyRecord]:
     found = select(*_REPLY_COLUMNS).where(replies.c.run == run).order_by(replies.c.number)
     return [ReplyRecord(**row) for row in db.execute(found).mappings()]
+
+
+def spent(replies: Sequence[ReplyRecord], party: str) -> Fraction:
+    """What a party's answers have cost it."""
+    return sum((Fraction(reply.charge) for reply in replies if reply.party == party), Fraction(0))
 
 
 def replies_of_party(db: Connection, party: str) -> list[ReplyRecord]:

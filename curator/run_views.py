@@ -47,6 +47,7 @@ class RunViews:
             reason=record.reason,
             culprit=record.culprit,
             progress=[_progress(step, names, answered[step.name], events) for step in terms.steps],
+            spent={name: str(records.spent(replies, name)) for name in names},
             plan_hash=record.plan_hash,
             created=moment(record.created),
             updated=moment(record.updated),

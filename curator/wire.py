@@ -212,6 +212,7 @@ class Run(Told):
     reason: str | None
     culprit: Annotated[str | None, Field(description='a party, "curator" or "operator"')]
     progress: list[StepProgress]
+    spent: Annotated[dict[str, str], Field(description="exact epsilon by party, up to now")]
     plan_hash: Hash
     created: datetime
     updated: datetime

@@ -378,7 +378,7 @@ def test_a_run_that_failed_names_who_and_what_to_do(desk):
     told, terms = desk.views.run(run), desk.views.terms(run)
     assert told.state == "refused"
     kinds = [line.cells[0].kind for line in grid(told, terms).lines]
-    assert kinds == ["none", "done", "none"]  # a refusal is an answer
+    assert kinds == ["none", "bad", "none"]
     assert "data owner of party-2" in advice(told)
     for state, culprit, part in (
         ("timed_out", "party-1", "reached"),
