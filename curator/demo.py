@@ -188,7 +188,7 @@ def _run(wishes: Wishes, client: CuratorClient, programs: Programs) -> Manifest:
     _say(f"the run took {perf_counter() - started:.1f} s")
     result = wishes.folder / "result"
     result.mkdir()
-    for file in ("manifest.json", "table.csv", "network.json", "tables.json", "report.json"):
+    for file in ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html"):
         client.download(name, file, result / file)
     return verify_manifest((result / "manifest.json").read_bytes(), {})
 
@@ -213,7 +213,7 @@ def _say_what_it_took(wishes: Wishes, manifest: Manifest) -> None:
     result = wishes.folder / "result"
     _say(f"\ntable     {result / 'table.csv'}")
     _say(f"manifest  {result / 'manifest.json'} (check it: subn verify {result / 'manifest.json'})")
-    _say(f"report    {result / 'report.json'}")
+    _say(f"report    {result / 'report.html'}")
 
 
 def _say_what_stays(programs: Programs, url: str, key_file: Path) -> None:

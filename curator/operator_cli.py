@@ -13,6 +13,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from crypto.randomness import Stream
+from curator import copies
 from curator.operator_client import ENDS, CuratorClient, CuratorUnreachable
 from curator.plan_options import add_plan_options, wishes
 from curator.progress import Screen, describe_plan, describe_run
@@ -21,8 +22,9 @@ from protocol.errors import OperatorError
 DEFAULT_URL = "http://127.0.0.1:8460"
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
 TIMED_OUT = 4
-RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "table.parquet")
+RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html", "table.parquet")
 _POLL_SECONDS = 0.5
+_MOST_COPIES = 1000
 _EXACT = ("theta", "delta")  # sent as text, so that they stay exact
 _EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or refused, 4 timed out."
 
@@ -82,6 +84,12 @@ def _add_results(commands: Any) -> None:
     )
     get.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where they go (here)")
     get.add_argument("--rows", type=int, metavar="N", help="rows of a table drawn anew instead of the published one")
+    get.add_argument(
+        "--copies",
+        type=int,
+        metavar="M",
+        help="M tables (copy-1.csv, ...) drawn anew from the published model, at no cost in privacy",
+    )
 
 
 def _add_parties(commands: Any) -> None:
@@ -208,12 +216,30 @@ def _cancel(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    if chosen.copies is not None:
+        return _get_copies(client, chosen)
     names = chosen.file or (RESULTS[:-1] if chosen.rows is None else ("table.csv",))
     chosen.out.mkdir(parents=True, exist_ok=True)
     for name in names:
         client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)
     paths = [str(chosen.out / name) for name in names]
     return _say(chosen, {"files": paths}, "\n".join(paths))
+
+
+def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    """Drawn one after the other, each from fresh randomness."""
+    if not 1 <= chosen.copies <= _MOST_COPIES or chosen.file:
+        raise OperatorError(f"--copies takes 1 to {_MOST_COPIES}, and goes without --file: it draws tables as CSV")
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
+    plan = json.loads((chosen.out / "manifest.json").read_bytes())["manifest"]["plan"]
+    rows = chosen.rows or plan["rows"]
+    paths = [chosen.out / f"copy-{number}.csv" for number in range(1, chosen.copies + 1)]
+    for path in paths:
+        client.download(chosen.id, "table.csv", path, rows)
+    rule = copies.rule(sum(member["rows"] for member in plan["members"]), rows)
+    words = "\n".join([*map(str, paths), copies.PURPOSE, rule, copies.CONDITION])
+    return _say(chosen, {"files": list(map(str, paths)), "rows": rows, "rule": rule}, words)
 
 
 def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:

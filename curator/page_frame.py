@@ -4,9 +4,7 @@ It does not know what a page shows.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import UTC, datetime
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
@@ -15,14 +13,13 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from crypto.errors import CryptoError
 from curator.callers import COOKIE, service_of
 from curator.errors import Forbidden, NotAuthenticated
-from curator.formats import FILTERS
 from curator.problems import kind_of
 from curator.sessions import Session
+from curator.templating import render
 from protocol.errors import SubnError
 
 # Everything comes from here and nothing is written into the page: what somebody else's text slips in does not run.
@@ -32,21 +29,8 @@ POLICY = (
 )
 # With no referrer at all a browser would not say either where a form comes from.
 _HEADERS = {"Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}
-_TEMPLATES = Environment(
-    loader=PackageLoader("curator", "templates"),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=StrictUndefined,
-)
-_TEMPLATES.filters |= FILTERS
-_TEMPLATES.globals["software"] = version("dp-subn")
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-
-
-def render(template: str, **values: Any) -> str:
-    return _TEMPLATES.get_template(template).render(now=datetime.now(UTC), **values)
 
 
 def page(template: str, session: Session | None = None, status: int = 200, **values: Any) -> HTMLResponse:

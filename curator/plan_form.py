@@ -24,6 +24,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "noise": ("Noise", "whose noise stays in the sums"),
     "rows": ("Rows of the table", "as many as the parties have"),
     "degree": ("Degree", "largest number of parents (by usefulness)"),
+    "privacy": ("Privacy", "pure: without a delta; zcdp: less noise, with one"),
+    "delta": ("Delta", "of zcdp: far below one over the rows (1e-9)"),
     "update": ("Updates", "how the network is improved"),
     "rounds": ("Rounds", "of joint updates"),
     "encoding": ("Encoding", "attributes to variables"),

@@ -18,10 +18,10 @@ import numpy as np
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
+from curator.report import Tally, report_html, report_json
 from curator.run_records import Event, ReplyRecord, spent
 from curator.tables import write_table, write_text
 from protocol.coding import labels
-from protocol.forecast import forecast
 from protocol.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
 from protocol.marginal import Table
 from protocol.network import Family, Network
@@ -30,7 +30,9 @@ from protocol.run import RunState
 from protocol.synthesis import synthetic_codes
 from protocol.terms import Terms
 
-TABLE, NETWORK, TABLES, REPORT, MANIFEST = "table.csv", "network.json", "tables.json", "report.json", "manifest.json"
+TABLE, NETWORK, TABLES, MANIFEST = "table.csv", "network.json", "tables.json", "manifest.json"
+REPORT, REPORT_PAGE = "report.json", "report.html"
+PUBLISHED = (TABLE, NETWORK, TABLES, REPORT, REPORT_PAGE)  # what the manifest holds the digests of
 Json = dict[str, Any]
 
 
@@ -46,26 +48,33 @@ def publish(
     """Write all files; their SHA-256 by name. The manifest comes last: where it is, the others are."""
     terms, known = state.terms, state.knowledge
     folder.mkdir(parents=True, exist_ok=True)
-    write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed))
+    tally, finished = Tally(terms.schema.sizes), _moment(now)
+    write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed, tally))
+    report = report_json(terms, known, replies, costs, tally.counts, key.public, finished)
     for name, content in (
         (NETWORK, network_json(terms, known)),
         (TABLES, tables_json(terms, known)),
-        (REPORT, report_json(terms, known, replies, costs)),
+        (REPORT, report),
     ):
         write_text(folder / name, json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n")
-    outputs = {name: _settle(folder / name) for name in (TABLE, NETWORK, TABLES, REPORT)}
-    manifest = _manifest(state, replies, costs, outputs, key, now)
+    write_text(folder / REPORT_PAGE, report_html(report))
+    outputs = {name: _settle(folder / name) for name in PUBLISHED}
+    manifest = _manifest(state, replies, costs, outputs, key, finished)
     write_text(folder / MANIFEST, signed(manifest, key).decode())
     outputs[MANIFEST] = _settle(folder / MANIFEST)
     _sync(folder)
     return outputs
 
 
-def synthetic_labels(terms: Terms, known: Knowledge, rows: int, seed: bytes) -> Iterator[list[list[str]]]:
+def synthetic_labels(
+    terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None = None
+) -> Iterator[list[list[str]]]:
     """Batches of columns of a synthetic table, the same for the same seed."""
     stream = Stream.keyed(seed, "synthesis")
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
     for codes in synthetic_codes(terms, known, rows, sampling):
+        if tally is not None:
+            tally.add(codes)
         yield labels(terms.schema, codes, labelling)
 
 
@@ -118,31 +127,6 @@ def tables_json(terms: Terms, known: Knowledge) -> Json:
     }
 
 
-def report_json(terms: Terms, known: Knowledge, replies: Sequence[ReplyRecord], costs: Sequence[Cost]) -> Json:
-    plan = terms.plan
-    return {
-        "title": terms.schema.title,
-        "method": plan.method,
-        "preset": plan.preset,
-        "epsilon": str(plan.epsilon),
-        "parties": [
-            {"name": member.name, "rows": member.rows, "spent": str(spent(replies, member.name))}
-            for member in plan.members
-        ],
-        "network": [edge.model_dump(mode="json") for edge in edges(terms, known)],
-        "stages": [cost.model_dump(mode="json") for cost in costs],
-        "expected": [
-            {"step": step.name, "error": step.error, "tables": step.tables, "cells": step.cells}
-            for step in forecast(terms).steps
-        ],
-        "released": [
-            {"step": one.step, "variables": terms.domain.names(one.table.variables), "variance": one.table.variance}
-            for one in known.released
-        ],
-        "rows": plan.rows,
-    }
-
-
 def file_sizes(folder: Path, outputs: Mapping[str, str]) -> dict[str, int]:
     """Bytes of the published files that are still there."""
     return {name: (folder / name).stat().st_size for name in outputs if (folder / name).is_file()}
@@ -177,7 +161,7 @@ def _manifest(
     costs: Sequence[Cost],
     outputs: Mapping[str, str],
     key: SigningKey,
-    now: int,
+    finished: str,
 ) -> Manifest:
     terms = state.terms
     return Manifest(
@@ -197,8 +181,12 @@ def _manifest(
         phases=tuple(costs),
         outputs=outputs,
         software={"dp-subn": version("dp-subn"), "python": platform.python_version()},
-        finished=datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="seconds"),
+        finished=finished,
     )
+
+
+def _moment(now: int) -> str:
+    return datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="seconds")
 
 
 def _receipt(reply: ReplyRecord) -> Receipt:

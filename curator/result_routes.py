@@ -11,9 +11,10 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
 from crypto.randomness import Stream
+from curator import report
 from curator.callers import Anybody, Operator, TheService
 from curator.errors import Conflict, Forbidden, NotFound
-from curator.publication import MANIFEST, NETWORK, REPORT, TABLE, TABLES
+from curator.publication import MANIFEST, NETWORK, REPORT, REPORT_PAGE, TABLE, TABLES
 from curator.results import MOST_PARQUET_ROWS, fresh_csv, fresh_parquet, published_parquet, started
 from curator.service import Service
 from curator.wire import RunId
@@ -57,6 +58,15 @@ def table_parquet(_operator: Operator, run: Run, service: TheService, rows: Rows
     return _streamed(parquet, "table.parquet", _PARQUET)
 
 
+@router.get("/report.html", summary="The report", response_class=Response, responses=_described("text/html"))
+def report_page(_operator: Operator, run: Run, service: TheService) -> FileResponse:
+    """To be read where it is: a policy of its own lets its style in and nothing else."""
+    folder, _ = _finished(service, run)
+    response = _download(folder / REPORT_PAGE, "text/html; charset=utf-8", "inline")
+    response.headers["Content-Security-Policy"] = f"{report.POLICY}; frame-ancestors 'none'"
+    return response
+
+
 def _add_json_file(name: str) -> None:
     @router.get(f"/{name}", summary=f"The run's {name}", responses=_described("application/json"), name=name)
     def json_file(_operator: Operator, run: Run, service: TheService) -> FileResponse:
@@ -84,10 +94,10 @@ def _for_party(party: str, table: FilePath, terms: Terms, rows: int | None) -> R
     return Response(table.read_bytes(), media_type=_CSV)
 
 
-def _download(path: FilePath, media_type: str) -> FileResponse:
+def _download(path: FilePath, media_type: str, disposition: str = "attachment") -> FileResponse:
     if not path.is_file():
         raise NotFound(f"{path.name} of this run has been removed from the curator's disk")
-    return FileResponse(path, media_type=media_type, filename=path.name)
+    return FileResponse(path, media_type=media_type, filename=path.name, content_disposition_type=disposition)
 
 
 def _streamed(chunks: Iterator[bytes], name: str, media_type: str) -> StreamingResponse:

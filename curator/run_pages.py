@@ -17,16 +17,18 @@ from fastapi.sse import format_sse_event
 from curator import wire
 from curator.callers import COOKIE, TheService
 from curator.errors import NotAuthenticated
-from curator.page_frame import PageRoute, Sending, SignedIn, page, render, see_other
+from curator.page_frame import PageRoute, Sending, SignedIn, page, see_other
 from curator.publication import file_sizes
 from curator.run_grid import advice, grid
 from curator.service import Service
+from curator.templating import render
 from curator.wire import RunId
 from protocol.promises import not_promised, promises
 from protocol.terms import Terms
 
 PER_PAGE = 50
 _QUICKEST = 1.0  # seconds between two pictures of a run
+_SLOWEST = 10.0  # the first picture after a start takes longest, and nobody waits a minute for the second
 _IDLE_SHARE = 100  # a page may take this part of the processor: one percent
 _LONGEST_REASON = 500
 
@@ -87,7 +89,7 @@ async def _pictures(service: Service, run: str, terms: Terms, after: int, token:
             yield format_sse_event(event="standing", data_str=picture)
             if news and news[-1].kind == "ended":
                 break
-            await asyncio.sleep(max(_QUICKEST, _IDLE_SHARE * worked))
+            await asyncio.sleep(min(max(_QUICKEST, _IDLE_SHARE * worked), _SLOWEST))
         yield format_sse_event(event="ended", data_str="ended")
 
 

@@ -20,7 +20,7 @@ from tests.end_to_end.conftest import PARTIES
 from tests.support import pooled
 
 THREE = PARTIES[:3]
-FILES = ("table.csv", "network.json", "tables.json", "report.json")
+FILES = ("table.csv", "network.json", "tables.json", "report.json", "report.html")
 
 
 def check_books(home: Cluster, run: str) -> Manifest:

@@ -19,7 +19,7 @@ from protocol.manifest import Edges, Manifest, signed, verify_manifest
 from tests.end_to_end.cluster import Cluster
 from tests.end_to_end.conftest import PARTIES
 
-FILES = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json")
+FILES = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html")
 
 
 @pytest.fixture(scope="module")

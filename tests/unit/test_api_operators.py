@@ -301,7 +301,7 @@ def test_a_silent_stream_shows_that_it_lives(desk: Desk, monkeypatch: pytest.Mon
 def test_the_published_files_are_those_of_the_manifest(desk: Desk) -> None:
     async def story(api: Api) -> None:
         run = await finished_run(api)
-        names = ("table.csv", "network.json", "tables.json", "report.json")
+        names = ("table.csv", "network.json", "tables.json", "report.json", "report.html")
         files = {name: (await api.operator("GET", f"/v1/runs/{run}/{name}")).content for name in names}
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         data = (await api.operator("GET", f"/v1/runs/{run}/manifest.json")).content
@@ -373,7 +373,7 @@ def test_parquet_holds_the_same_rows_with_numbers_as_numbers(tmp_path: Path) -> 
         with duckdb.connect() as database:
             assert len(database.read_parquet(str(tmp_path / "u.parquet"))) == 70_000
         refused(await api.operator("GET", f"/v1/runs/{run}/table.parquet?rows=20000001"), 422, "ask for less")
-        names = ["manifest.json", "network.json", "report.json", "table.csv", "tables.json"]
+        names = ["manifest.json", "network.json", "report.html", "report.json", "table.csv", "tables.json"]
         assert sorted(path.name for path in desk.orchestrator.folder(run).iterdir()) == names
 
     desk = mixed_desk(tmp_path)

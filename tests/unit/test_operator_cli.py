@@ -87,7 +87,7 @@ def test_a_run_is_started_followed_fetched_and_verified(shell: Shell) -> None:
     events = [json.loads(line) for line in shell.run("watch", run, "--json").splitlines()]
     assert [events[0]["kind"], events[-2]["kind"], events[-1]["state"]] == ["created", "ended", "finished"]
     out = shell.folder / "result"
-    names = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json")
+    names = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html")
     assert shell.run("get", run, "--out", str(out)).splitlines() == [str(out / name) for name in names]
     drawn = shell.json("get", run, "--out", str(shell.folder / "new"), "--rows", "7")
     assert drawn == {"files": [str(shell.folder / "new" / "table.csv")]}
@@ -95,8 +95,26 @@ def test_a_run_is_started_followed_fetched_and_verified(shell: Shell) -> None:
     shell.run("get", run, "--out", str(out), "--rows", "5", "--file", "table.parquet", "--file", "report.json")
     assert (out / "table.parquet").read_bytes()[:4] == b"PAR1"
     found = shell.json("verify", str(out / "manifest.json"), "--curator-key", shell.desk.keys.signing.public.hex())
-    assert found["files"] == ["network.json", "report.json", "table.csv", "tables.json"]
+    assert found["files"] == ["network.json", "report.html", "report.json", "table.csv", "tables.json"]
     assert found["spent"] == {"party-1": "1", "party-2": "1", "party-3": "1"}
+
+
+def test_copies_are_drawn_anew_and_come_with_their_rule(shell: Shell) -> None:
+    run = shell.start()
+    shell.desk.answer_all()
+    shell.run("wait", run)
+    out = shell.folder / "copies"
+    said = shell.run("get", run, "--out", str(out), "--copies", "3")
+    tables = [(out / f"copy-{number}.csv").read_text() for number in (1, 2, 3)]
+    assert said.splitlines()[:3] == [str(out / f"copy-{number}.csv") for number in (1, 2, 3)]
+    assert len(set(tables)) == 3
+    assert {len(table.splitlines()) for table in tables} == {61}
+    for part in ("cost no privacy", "T = (n'/n + 1/m)", "n = 60 real rows, n' = 60", "Condition:"):
+        assert part in said
+    found = shell.json("get", run, "--out", str(out), "--copies", "1", "--rows", "5")
+    assert (found["rows"], len((out / "copy-1.csv").read_text().splitlines())) == (5, 6)
+    assert "goes without --file" in shell.run("get", run, "--copies", "2", "--file", "table.csv", code=2)
+    assert "takes 1 to" in shell.run("get", run, "--copies", "0", code=2)
 
 
 def test_the_same_idempotency_key_starts_one_run(shell: Shell) -> None:

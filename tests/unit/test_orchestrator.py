@@ -156,7 +156,7 @@ def test_a_run_finishes_with_a_manifest_that_verifies(desk, wishes):
     desk.finish(run)
     folder = desk.orchestrator.folder(run)
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    assert set(digests) == {"table.csv", "network.json", "tables.json", "report.json", "manifest.json"}
+    assert set(digests) == {"table.csv", "network.json", "tables.json", "report.json", "report.html", "manifest.json"}
     assert desk.views.record(run).outputs == digests
     del digests["manifest.json"]
     data = (folder / "manifest.json").read_bytes()
@@ -804,5 +804,6 @@ def test_the_report_says_what_was_spent(desk):
     run = desk.run(**PLAIN)
     desk.finish(run)
     report = json.loads((desk.orchestrator.folder(run) / "report.json").read_text())
-    assert report["parties"][0] == {"name": "party-1", "rows": 30, "spent": "50"}
+    phases = {"joining": "0", "correlations": "5/2", "initial": "15/2", "update": "5", "parameters": "35"}
+    assert report["parties"][0] == {"name": "party-1", "rows": 30, "spent": "50", "phases": phases}
     assert BITS.names == tuple(sorted({edge["attribute"] for edge in report["network"]}))

@@ -477,4 +477,7 @@ def test_no_promise_without_its_condition(noise, method):
             assert condition in first.condition
         towards = {0: "not towards other parties", 1: "any 1 other party", 2: "any 2 other parties"}
         assert towards[insiders] in first.text
+    concentrated = promises(plan_of(noise=noise, method=method, privacy="zcdp"))
+    assert "δ = 1/1000000000" in concentrated[0].text
+    assert "and by δ = 1/1000000000 besides" in concentrated[1].text
     assert any("Row counts" in words for words in not_promised())

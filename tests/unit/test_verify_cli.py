@@ -38,7 +38,7 @@ def test_a_genuine_result_is_verified_with_all_its_files(
     assert said.startswith("verified: run ")
     assert "party-1 spent 1 of 1" in said
     assert "signed by 3 parties, with 15 signed receipts" in said
-    assert "network.json, report.json, table.csv, tables.json" in said
+    assert "network.json, report.html, report.json, table.csv, tables.json" in said
     assert f"{published[1]} (as you gave it)" in said
     found = json.loads(verify(capsys, result / "manifest.json", "--json"))
     assert (found["verified"], found["curator_key_was_given"], found["epsilon"]) == (True, False, "1")
@@ -84,6 +84,7 @@ def change_manifest(old: bytes, new: bytes) -> Callable[[Path], None]:
         (change_file("tables.json"), "tables.json is not the file"),
         (change_file("network.json"), "network.json is not the file"),
         (change_file("report.json"), "report.json is not the file"),
+        (change_file("report.html"), "report.html is not the file"),
         (change_manifest(b'"spent":"1"', b'"spent":"1/2"'), "signature does not fit"),
         (change_manifest(b'"epsilon":"1"', b'"epsilon":"9"'), "signature does not fit"),
         (change_manifest(b'{"manifest"', b'{"manifesto"'), "no manifest of version 1"),
