@@ -18,8 +18,8 @@ $(VENV)/ready: requirements-dev.lock pyproject.toml
 
 setup: $(VENV)/ready ## make the virtual environment with the pinned packages
 
-demo: setup ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ARGS="--out DIR"
-	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(ARGS)
+demo: setup ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ASK=1 ARGS="--out DIR"
+	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(if $(ASK),--ask --keep) $(ARGS)
 
 browser: ## see to it that there is a browser for the tests of pages
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \

@@ -3,7 +3,6 @@
 It does not know what the commands do: every family of them has a module of its own.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -15,9 +14,23 @@ from curator.operator_client import CuratorUnreachable
 from curator.processes import ProgramFailed
 from curator.sweep_cli import add_sweep_command
 from curator.verify_cli import add_verify_command
+from protocol.command_help import GroupedParser
 from protocol.errors import PeerError, SubnError
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
+
+_GROUPS = {
+    "try it out, on this machine": ("demo", "sample-data", "simulate", "evaluate", "sweep"),
+    "prepare, at a curator": ("schemas", "parties"),
+    "run": ("plan", "run", "runs", "watch", "wait", "cancel"),
+    "take the result": ("get", "verify"),
+}
+_EXAMPLES = (
+    ("three made-up hospitals and a real run, nothing to prepare", "subn demo"),
+    ("what would it cost, and how good could it be?", "subn plan --schema schema.json --epsilon 0.8"),
+    ("start it, and see it move", "subn run --schema schema.json --epsilon 0.8 && subn watch RUN"),
+    ("take the table, and check what it promises", "subn get RUN --out result && subn verify result/manifest.json"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,12 +53,18 @@ def _complain(text: str, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> GroupedParser:
+    parser = GroupedParser(
+        groups=_GROUPS,
+        examples=_EXAMPLES,
         prog="subn",
-        description="Publish one synthetic table of many parties' records under differential privacy.",
+        description=(
+            "Publish one synthetic table of many parties' records under differential privacy: plan and run it at a "
+            "curator, or try everything out on this machine."
+        ),
+        epilog="Commands at a curator take its address from --url or SUBN_URL, a key from --key-file or SUBN_KEY_FILE.",
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_commands()
     add_experiment_commands(commands)
     add_evaluation_command(commands)
     add_sweep_command(commands)

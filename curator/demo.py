@@ -35,7 +35,7 @@ schema = {schema}
 epsilon_total = {epsilon}
 
 [policy]
-accept = "auto"
+accept = {accept}
 epsilon_per_run = {epsilon}
 smallest_rows = 100
 
@@ -47,6 +47,7 @@ _PEER = """
 fingerprint = "{fingerprint}"
 """
 _PATIENCE = 300  # seconds for a step
+_PATIENCE_WITH_PEOPLE = 1800  # seconds until everybody has joined
 _LOOK_SECONDS = 0.2  # between two looks at the run
 _AT_ONCE = 4  # programs that are started at the same time
 
@@ -58,6 +59,7 @@ class Wishes:
     epsilon: str
     folder: Path
     keep: bool
+    ask: bool
 
     @property
     def hospitals(self) -> list[str]:
@@ -79,6 +81,9 @@ def add_demo_command(commands: Any) -> None:
     demo.add_argument("--epsilon", default="1", metavar="E", help="what each spends at most (%(default)s)")
     demo.add_argument("--out", type=Path, metavar="DIR", help="a new folder for everything (a temporary one)")
     demo.add_argument("--keep", action="store_true", help="leave everything running, and say where and how to stop it")
+    demo.add_argument(
+        "--ask", action="store_true", help="be hospital-1's data owner and the operator yourself, in a browser"
+    )
     demo.set_defaults(run=_demo)
 
 
@@ -108,7 +113,7 @@ def _wishes(chosen: argparse.Namespace) -> Wishes:
     if chosen.out is not None and folder.exists() and any(folder.iterdir()):
         raise PlanError(f"{folder} holds something already: name a new folder")
     (folder / "logs").mkdir(parents=True, exist_ok=True)
-    return Wishes(chosen.method, chosen.parties, chosen.epsilon, folder.absolute(), chosen.keep)
+    return Wishes(chosen.method, chosen.parties, chosen.epsilon, folder.absolute(), chosen.keep, chosen.ask)
 
 
 def _tell(wishes: Wishes, programs: Programs) -> None:
@@ -119,7 +124,7 @@ def _tell(wishes: Wishes, programs: Programs) -> None:
     _say(f"a curator at {url}")
     with CuratorClient(url, key_file.read_text(encoding="utf-8").strip()) as client:
         _start_parties(wishes, programs, url, {name: client.code(name)["code"] for name in wishes.hospitals})
-        manifest = _run(wishes, client, programs)
+        manifest = _run(wishes, client, programs, url)
     _say_what_it_took(wishes, manifest)
     if wishes.keep:
         _say_what_stays(programs, url, key_file)
@@ -163,7 +168,13 @@ def _enrol(wishes: Wishes, name: str, fingerprints: dict[str, str], url: str, co
         for other, found in fingerprints.items()
         if other != name
     ]
-    texts = {"source": data / f"{name}.csv", "schema": data / "schema.json", "epsilon": wishes.epsilon}
+    accept = "ask" if wishes.ask and name == wishes.hospitals[0] else "auto"
+    texts = {
+        "source": data / f"{name}.csv",
+        "schema": data / "schema.json",
+        "epsilon": wishes.epsilon,
+        "accept": accept,
+    }
     own = _SETTINGS.format(**{key: json.dumps(str(text)) for key, text in texts.items()})
     (home / "party.toml").write_text(own + "".join(others), encoding="utf-8")
     run([program, "enrol", "--home", home, "--curator", url, "--code", code, "--name", name])
@@ -173,15 +184,17 @@ def _enrol(wishes: Wishes, name: str, fingerprints: dict[str, str], url: str, co
 # The run
 
 
-def _run(wishes: Wishes, client: CuratorClient, programs: Programs) -> Manifest:
+def _run(wishes: Wishes, client: CuratorClient, programs: Programs, url: str) -> Manifest:
     schema = client.add_schema((wishes.folder / "data" / "schema.json").read_bytes())
     body = {"schema": schema["hash"], "parties": wishes.hospitals, "epsilon": wishes.epsilon, "method": wishes.method}
-    body |= {"join_seconds": _PATIENCE, "step_seconds": _PATIENCE}
+    body |= {"join_seconds": _PATIENCE_WITH_PEOPLE if wishes.ask else _PATIENCE, "step_seconds": _PATIENCE}
     plan = client.plan(body)
     prices = ", ".join(f"{party} {price}" for party, price in plan["price"].items())
     _say(f"a plan of {wishes.method} at these prices: {prices}; nothing is spent yet")
     started = perf_counter()
     name = client.create_run(body, idempotency_key="demo")["run"]
+    if wishes.ask:
+        _say_where_to_look(wishes, programs, url)
     ended = _watched(client, name, programs)
     if ended["state"] != "finished":
         raise ProgramFailed(f"{describe_run(ended)}; the logs are in {programs.logs}")
@@ -191,6 +204,17 @@ def _run(wishes: Wishes, client: CuratorClient, programs: Programs) -> Manifest:
     for file in ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html"):
         client.download(name, file, result / file)
     return verify_manifest((result / "manifest.json").read_bytes(), {})
+
+
+def _say_where_to_look(wishes: Wishes, programs: Programs, url: str) -> None:
+    """The pages, with what opens them: made-up people's keys, on this machine only."""
+    own = next(program for program in programs.started if program.name == wishes.hospitals[0])
+    own.wait_for("listening")
+    page = json.loads(run([installed("subn-party"), "page", "--home", wishes.folder / own.name, "--json"]))
+    _say(f"\nnow it is your turn; {own.name} waits for your word:")
+    _say(f"  its data owner's pages (this address opens once): {page['address']}")
+    _say(f"  the operator's pages: {url}/sign-in")
+    _say(f"  the operator's key: {(wishes.folder / 'operator.key').read_text(encoding='utf-8').strip()}\n")
 
 
 def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, Any]:

@@ -18,10 +18,21 @@ from curator.errors import SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
 from curator.settings import Settings, system_clock
 from curator.store import Store
+from protocol.command_help import GroupedParser
 from protocol.errors import SubnError
 
 FAILED, USAGE_ERROR = 1, 2
 Command = Callable[[Settings, argparse.Namespace], int]
+
+_GROUPS = {
+    "set up and serve": ("init", "serve", "ready"),
+    "let people and parties in": ("operator-key", "code"),
+}
+_EXAMPLES = (
+    ("a home with keys, and the first operator's key, shown once", "subn-curator init --home curator"),
+    ("serve parties and operators", "subn-curator serve --home curator --port 8460"),
+    ("a one-time code with which a party enrols", "subn-curator code North --home curator"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,13 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> GroupedParser:
+    parser = GroupedParser(
+        groups=_GROUPS,
+        examples=_EXAMPLES,
         prog="subn-curator",
         description="Run a curator. Every setting can also be given as SUBN_CURATOR_NAME in the environment.",
         epilog="Exit codes: 0 done, 1 failed, 2 the command or the settings cannot work.",
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_commands()
     _command(commands, "init", "make the home directory, its keys, and a first operator's key", _init)
     serve = _command(commands, "serve", "serve parties and operators", _serve)
     serve.add_argument("--host", metavar="ADDRESS", help="where to listen (127.0.0.1)")

@@ -3,7 +3,6 @@
 It does not know how the commands do their work.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -17,6 +16,7 @@ from party.client import Declined, TalkError, Untrusted
 from party.errors import LedgerError, PolicyRefusal, RolledBack
 from party.said import Said
 from party.settings import Home
+from protocol.command_help import GroupedParser
 from protocol.errors import OperatorError, SubnError
 
 HOME_VARIABLE = "SUBN_PARTY_HOME"
@@ -25,6 +25,22 @@ DONE, FAILED, USAGE, REFUSED = 0, 1, 2, 3
 _CODES = (
     "exit codes: 0 done, 1 failed (curator, disk or ledger; trying again may help), 2 the command, the settings or the "
     "data cannot work, 3 refused (by the curator, by your rules, or by a ledger that was set back)"
+)
+
+_GROUPS = {
+    "set up, in this order": ("init", "check", "enrol", "peers", "trust", "offer", "serve"),
+    "decide": ("requests", "accept", "refuse", "page"),
+    "look back": ("ledger", "audit", "compare", "export"),
+    "keep it going": ("ready", "rotate"),
+}
+_EXAMPLES = (
+    ("make a home, then say in party.toml what may leave it", "subn-party init --home north"),
+    (
+        "join a curator, with the code that its operator gave you",
+        "subn-party enrol --home north --curator https://curator.example --code CODE --name North",
+    ),
+    ("read and decide in a browser", "subn-party page --home north"),
+    ("what was spent, as JSON for another program", "subn-party ledger --home north --json"),
 )
 
 
@@ -71,17 +87,19 @@ def _code(error: Exception) -> int:
     return FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> GroupedParser:
+    parser = GroupedParser(
+        groups=_GROUPS,
+        examples=_EXAMPLES,
         prog="subn-party",
         description=(
             "Take part in synthetic tables of several parties' records, on your own terms: this program asks nothing "
             "of your network but a way out, and answers nothing that your rules do not allow."
         ),
-        epilog=f"First: init, then edit party.toml, check, enrol, trust, offer, serve. {_CODES}",
+        epilog=_CODES,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('dp-subn')}")
-    groups = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    groups = parser.add_commands()
     _add_setting_up(groups)
     _add_taking_part(groups)
     _add_books(groups)
