@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from curator import operator_routes, party_routes, result_routes
 from curator.callers import TheService
-from curator.edges import LARGEST_JSON, BodyLimit, RequestLog, SecurityHeaders, SignedAnswers
+from curator.edges import LARGEST_JSON, BodyLimit, OnlyFromProxy, RequestLog, SecurityHeaders, SignedAnswers
 from curator.pages import add_pages
 from curator.problems import MEDIA_TYPE, handle_problems
 from curator.service import Service
@@ -47,6 +47,8 @@ def make_app(service: Service) -> FastAPI:
     handle_problems(app)
     app.add_middleware(BodyLimit, largest=_body_limit(service.settings.largest_body))
     app.add_middleware(SignedAnswers, key=service.keys.signing)
+    if service.settings.behind_proxy:
+        app.add_middleware(OnlyFromProxy, proxies=service.settings.proxies)
     app.add_middleware(RequestLog)
     app.add_middleware(SecurityHeaders)
     app.include_router(party_routes.router)  # before the operators': /v1/runs/mine is no run

@@ -15,6 +15,7 @@ from time import perf_counter, sleep
 from types import FrameType
 from typing import Any
 
+from curator.certificates import Certificates
 from curator.operator_client import ENDS, CuratorClient
 from curator.processes import ProgramFailed, Programs, installed, run
 from curator.progress import Screen, describe_run
@@ -121,13 +122,15 @@ def _tell(wishes: Wishes, programs: Programs) -> None:
     data = wishes.folder / "data"
     write_sample(data, wishes.parties, ROWS, _SEED)
     url, key_file = _start_curator(wishes, programs)
+    ca_file = Certificates(wishes.folder / "curator").ca_file
     _say(f"a curator at {url}")
-    with CuratorClient(url, key_file.read_text(encoding="utf-8").strip()) as client:
+    key, ca = key_file.read_text(encoding="utf-8").strip(), ca_file.read_text(encoding="ascii")
+    with CuratorClient(url, key, ca=ca) as client:
         _start_parties(wishes, programs, url, {name: client.code(name)["code"] for name in wishes.hospitals})
         manifest = _run(wishes, client, programs, url)
     _say_what_it_took(wishes, manifest)
     if wishes.keep:
-        _say_what_stays(programs, url, key_file)
+        _say_what_stays(programs, url, key_file, ca_file)
     _say_how_good_it_is(wishes, manifest, data)
 
 
@@ -240,12 +243,13 @@ def _say_what_it_took(wishes: Wishes, manifest: Manifest) -> None:
     _say(f"report    {result / 'report.html'}")
 
 
-def _say_what_stays(programs: Programs, url: str, key_file: Path) -> None:
+def _say_what_stays(programs: Programs, url: str, key_file: Path, ca_file: Path) -> None:
     numbers = " ".join(str(program.process.pid) for program in programs.started)
     _say("\nstill running:")
     for program in programs.started:
         _say(f"  {program.name:12} {program.wait_for('listening')['url']}")
-    _say(f"ask the curator: SUBN_URL={url} SUBN_KEY_FILE={key_file} {installed('subn')} parties list")
+    settings = f"SUBN_URL={url} SUBN_KEY_FILE={key_file} SUBN_CA_FILE={ca_file}"
+    _say(f"ask the curator: {settings} {installed('subn')} parties list")
     _say(f"its interface: {url}/openapi.json")
     _say(f"stop everything: kill {numbers}")
 

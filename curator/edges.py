@@ -4,7 +4,8 @@ It does not know routes. All of it is plain ASGI, so that streams stay streams.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from time import perf_counter
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crypto.signing import SigningKey, sign
+from curator.problems import Kind, problem
 from protocol.authentication import (
     CURATOR_SIGNATURE_HEADER,
     NONCE_HEADER,
@@ -31,12 +33,35 @@ _SECURITY = {
     VERSION_HEADER: str(PROTOCOL_VERSION),
 }
 _ERRORS_FROM = 400
+_HEALTH = ("/healthz", "/readyz")
 _log = logging.getLogger("curator.http")
 
 
 class BodyTooLarge(HTTPException):
     def __init__(self, largest: int) -> None:
         super().__init__(413, f"the body is larger than {largest:,} bytes, the most that is read here")
+
+
+class OnlyFromProxy:
+    """Answers who comes through the proxy in front, by TLS; and looks at the service's health on this machine."""
+
+    def __init__(self, app: ASGIApp, proxies: Sequence[IPv4Network | IPv6Network]) -> None:
+        self._app, self._proxies = app, proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._may_enter(scope):
+            await self._app(scope, receive, send)
+            return
+        kind = Kind(403, "not-through-proxy", "Only the proxy in front may come here")
+        refusal = problem(kind, "this curator is reached by https:// through its proxy: use the proxy's address")
+        await refusal(scope, receive, send)
+
+    def _may_enter(self, scope: Scope) -> bool:
+        address = ip_address(scope["client"][0])
+        if address.is_loopback and scope["path"] in _HEALTH:
+            return True
+        came_by = Headers(scope=scope).get("x-forwarded-proto", "")
+        return came_by == "https" and any(address in network for network in self._proxies)
 
 
 class BodyLimit:

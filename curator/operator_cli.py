@@ -19,7 +19,7 @@ from curator.plan_options import add_plan_options, wishes
 from curator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError
 
-DEFAULT_URL = "http://127.0.0.1:8460"
+DEFAULT_URL = "https://127.0.0.1:8460"
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
 TIMED_OUT = 4
 RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html", "table.parquet")
@@ -115,6 +115,7 @@ def _command(commands: Any, name: str, text: str, run: Command) -> Any:
     parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     parser.add_argument("--url", metavar="URL", help=f"the curator (SUBN_URL, or {DEFAULT_URL})")
     parser.add_argument("--key-file", type=Path, metavar="F", help="file with the operator's key (SUBN_KEY_FILE)")
+    parser.add_argument("--ca-file", type=Path, metavar="F", help="the curator's tls/ca.pem (SUBN_CA_FILE)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=lambda chosen: _with_client(chosen, run))
     return parser
@@ -128,8 +129,13 @@ def _with_client(chosen: argparse.Namespace, run: Command) -> int:
     key = Path(key_file).read_text(encoding="utf-8").strip()
     if not key.isascii() or not key.isprintable() or not key:
         raise OperatorError(f"{key_file} holds no operator key: one line of letters and digits is expected")
-    with CuratorClient(url, key) as client:
+    with CuratorClient(url, key, ca=_ca(chosen.ca_file or os.environ.get("SUBN_CA_FILE"))) as client:
         return run(client, chosen)
+
+
+def _ca(file: Path | str | None) -> str:
+    """The text of the CA's certificate; empty if the machine's own CAs shall decide."""
+    return Path(file).read_text(encoding="utf-8") if file else ""
 
 
 def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:

@@ -4,6 +4,7 @@ It does not know command lines.
 """
 
 import json
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import sleep
@@ -13,9 +14,12 @@ from urllib.parse import quote
 
 import httpx
 
+from curator.tls import client_context
+from protocol.connection import check_address, distrust, hung_up
 from protocol.errors import OperatorError, SubnError
 
 _TIMEOUT = httpx.Timeout(30, read=120)
+_LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
 _EVENT_SILENCE = 60  # seconds; the curator sends a comment at least every 15
 _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FAILURES = 0.25, 5.0, 60
 _CHUNK = 1 << 20
@@ -44,13 +48,20 @@ class CuratorClient:
         key: str,
         transport: httpx.BaseTransport | None = None,
         wait: Callable[[float], None] = sleep,
+        ca: str = "",
     ) -> None:
+        """`ca` is the PEM text of the one CA that is trusted; without it those that this machine trusts."""
         self._url, self._wait = url, wait
+        check_address(url)
         headers = {"Authorization": f"Bearer {key}"}
+        timeout = _TIMEOUT
         try:
-            if not url.startswith(("http://", "https://")):
-                raise httpx.InvalidURL("it begins neither with http:// nor with https://")
-            self._http = httpx.Client(base_url=url, headers=headers, transport=transport, timeout=_TIMEOUT)
+            secure = client_context(ca)
+            self._http = httpx.Client(
+                base_url=url, headers=headers, transport=transport, timeout=timeout, verify=secure, limits=_LIMITS
+            )
+        except ssl.SSLError:
+            raise OperatorError("the CA file holds no certificate in PEM form: give the curator's tls/ca.pem") from None
         except (httpx.InvalidURL, UnicodeError) as error:
             raise OperatorError(f"{url!r} is no URL of a curator: {error}") from None
 
@@ -125,7 +136,7 @@ class CuratorClient:
             except (httpx.HTTPError, CuratorUnreachable) as error:
                 failures += 1
                 if failures > _MOST_FAILURES:
-                    raise CuratorUnreachable(f"no curator answers at {self._url}: {error}") from error
+                    raise error if isinstance(error, CuratorUnreachable) else self._unreachable(error) from error
             self._wait(min(_FIRST_PAUSE * 2**failures, _LONGEST_PAUSE))
 
     def _events_once(self, run: str, after: int) -> Iterator[dict[str, Any]]:
@@ -168,7 +179,11 @@ class CuratorClient:
         return found
 
     def _unreachable(self, error: httpx.HTTPError) -> CuratorUnreachable:
-        return CuratorUnreachable(f"no curator answers at {self._url}: {error or type(error).__name__}")
+        distrusted = distrust(self._url, error)
+        if distrusted is not None:
+            return CuratorUnreachable(distrusted)
+        hint = hung_up(self._url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
+        return CuratorUnreachable(f"no curator answers at {self._url}: {error or type(error).__name__}{hint}")
 
 
 def _refuse_problem(response: httpx.Response) -> None:

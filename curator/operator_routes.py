@@ -20,6 +20,7 @@ from curator.run_views import moment, moment_or_none
 from curator.service import Service
 from curator.wire import PartyName, RunId
 from protocol.forecast import forecast
+from protocol.introduction import joined, pin_of
 from protocol.messages import Hash
 from protocol.schema import Schema
 from protocol.terms import Terms
@@ -79,8 +80,8 @@ router = APIRouter(prefix="/v1", tags=["operators"])
 
 @router.post("/parties/codes", summary="Make a one-time enrolment code")
 def new_code(_operator: Operator, body: wire.CodeRequest, service: TheService) -> wire.Code:
-    code, expires = service.directory.new_code(body.name, Stream.system())
-    return wire.Code(name=body.name, code=code, expires=moment(expires))
+    secret, expires = service.directory.new_code(body.name, Stream.system())
+    return wire.Code(name=body.name, code=joined(secret, pin_of(*service.introduction)), expires=moment(expires))
 
 
 @router.get("/parties", summary="All parties")

@@ -29,6 +29,12 @@ _BYTES = {"requestBody": {"required": True, "content": {OCTETS: {"schema": {"typ
 router = APIRouter(prefix="/v1", tags=["parties"])
 
 
+@router.get("/introduction", summary="The curator's key and CA, for who can prove them")
+def introduction(service: TheService) -> wire.Introduction:
+    key, ca = service.introduction
+    return wire.Introduction(curator_key=key.hex(), ca=ca)
+
+
 @router.post("/enrolments", status_code=201, summary="Enrol with a one-time code")
 def enrol(body: Newcomer, service: TheService) -> wire.Enrolled:
     keys = bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key)

@@ -41,7 +41,7 @@ def _said(status: int, answer: Any) -> dict[str, str]:
 
 def _line(settings: Settings, host: str) -> HTTPConnection:
     own = settings.home / "tls" / "server.pem"
-    if not own.exists():
+    if not settings.speaks_tls or not own.exists():
         return HTTPConnection(host, settings.port, timeout=_PATIENCE)
     return HTTPSConnection(host, settings.port, timeout=_PATIENCE, context=_trusting(own))
 

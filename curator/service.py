@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from crypto.randomness import Stream
 from curator.authentication import Authentication
+from curator.certificates import Certificates
 from curator.directory import Directory
 from curator.errors import CuratorError
 from curator.keys import CuratorKeys
@@ -55,6 +56,11 @@ class Service:
             store.close()
             raise
         return cls.of(settings, store, keys, orchestrator)
+
+    @property
+    def introduction(self) -> tuple[bytes, str]:
+        """What a party pins when it enrols: the key that signs every answer, and the CA."""
+        return self.keys.signing.public, Certificates(self.settings.home).ca
 
     @property
     def directory(self) -> Directory:

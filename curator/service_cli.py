@@ -4,7 +4,7 @@ It does not know how requests are answered (`api`) or operators' commands (`subn
 """
 
 import argparse
-import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -13,13 +13,17 @@ from typing import Any
 
 from crypto.randomness import Stream
 from crypto.signing import fingerprint
+from curator.certificate_cli import add_certificate_options, make_certificates, renew_certificate, show_certificate
+from curator.certificates import Certificates
 from curator.directory import Directory
 from curator.errors import SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
+from curator.saying import say
 from curator.settings import Settings, system_clock
 from curator.store import Store
 from protocol.command_help import GroupedParser
 from protocol.errors import SubnError
+from protocol.introduction import joined, pin_of
 
 FAILED, USAGE_ERROR = 1, 2
 Command = Callable[[Settings, argparse.Namespace], int]
@@ -38,9 +42,9 @@ _EXAMPLES = (
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
-        settings = Settings.read(
-            home=chosen.home, host=getattr(chosen, "host", None), port=getattr(chosen, "port", None)
-        )
+        names = ("home", "host", "port", "plain_http", "behind_proxy")
+        overriding: dict[str, object] = {name: getattr(chosen, name, None) for name in names}
+        settings = Settings.read(os.environ, **overriding)
         return int(chosen.run(settings, chosen))
     except SubnError as error:
         print(f"subn-curator: {error}", file=sys.stderr)
@@ -59,10 +63,24 @@ def _parser() -> GroupedParser:
         epilog="Exit codes: 0 done, 1 failed, 2 the command or the settings cannot work.",
     )
     commands = parser.add_commands()
-    _command(commands, "init", "make the home directory, its keys, and a first operator's key", _init)
-    serve = _command(commands, "serve", "serve parties and operators", _serve)
+    text = "make the home directory, its keys and certificates, and a first operator's key"
+    add_certificate_options(_command(commands, "init", text, _init))
+    serve = _command(commands, "serve", "serve parties and operators, by TLS", _serve)
     serve.add_argument("--host", metavar="ADDRESS", help="where to listen (127.0.0.1)")
     serve.add_argument("--port", type=int, metavar="N", help="where to listen (8460); 0 takes a free one")
+    serve.add_argument(
+        "--plain-http", action="store_true", default=None, help="without TLS; only at a loopback address"
+    )
+    serve.add_argument(
+        "--behind-proxy",
+        metavar="ADDRESSES",
+        help="a proxy in front speaks TLS: addresses or networks it connects from, with commas between them",
+    )
+    certificate = commands.add_parser("certificate", help="show and renew what the server proves itself with")
+    shown = certificate.add_subparsers(required=True, metavar="ACTION")
+    _command(shown, "show", "names, remaining days, and the pin that parties check the curator with", show_certificate)
+    text = "a new certificate under the same CA, which a running server takes up; parties need not do anything"
+    add_certificate_options(_command(shown, "renew", text, renew_certificate))
     ready = _command(commands, "ready", "ask the service whether it is at work: exit code 0 or 1", _ready)
     ready.add_argument("--port", type=int, metavar="N", help="where it listens (8460)")
     keys = commands.add_parser("operator-key", help="add, list and revoke operators' keys")
@@ -87,6 +105,7 @@ def _init(settings: Settings, chosen: argparse.Namespace) -> int:
     if (settings.home / "keys").exists():
         raise SettingsError(f"{settings.home} has been set up already: its keys are kept, nothing was done")
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    certificates = make_certificates(settings, chosen)
     keys = CuratorKeys.create(settings.home, Stream.system())
     operator_key = _directory(settings).new_operator_key("first", Stream.system())
     public = keys.signing.public
@@ -95,12 +114,16 @@ def _init(settings: Settings, chosen: argparse.Namespace) -> int:
         "operator_key": operator_key,
         "curator_key": public.hex(),
         "fingerprint": fingerprint(public),
+        "pin": pin_of(public, certificates.ca),
+        "names": certificates.shown().names,
+        "ca_file": str(certificates.ca_file) if certificates.ca else None,
     }
-    return _say(
+    trusted = f"operators' commands trust it with SUBN_CA_FILE={found['ca_file']}\n" if certificates.ca else ""
+    return say(
         chosen,
         found,
         f"{settings.home} is ready; start it with: subn-curator serve --home {settings.home}\n"
-        f"fingerprint, for the parties to compare: {found['fingerprint']}\n"
+        f"its certificate is good for {', '.join(certificates.shown().names)}\n{trusted}"
         f"operator's key, shown this once (put it into a file for subn --key-file):\n{operator_key}",
     )
 
@@ -110,6 +133,7 @@ def _serve(settings: Settings, _chosen: argparse.Namespace) -> int:
     from curator.logs import log_to_standard_error
     from curator.serving import listening, serve
 
+    _require_home(settings)
     with listening(settings.host, settings.port) as listener:
         log_to_standard_error()
         serve(settings, listener)
@@ -120,13 +144,13 @@ def _ready(settings: Settings, chosen: argparse.Namespace) -> int:
     from curator.ready import ask
 
     is_ready, found = ask(settings)
-    _say(chosen, found, ": ".join(found.values()))
+    say(chosen, found, ": ".join(found.values()))
     return 0 if is_ready else FAILED
 
 
 def _add_key(settings: Settings, chosen: argparse.Namespace) -> int:
     key = _directory(settings).new_operator_key(chosen.label, Stream.system())
-    return _say(chosen, {"label": chosen.label, "operator_key": key}, key)
+    return say(chosen, {"label": chosen.label, "operator_key": key}, key)
 
 
 def _list_keys(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -134,34 +158,35 @@ def _list_keys(settings: Settings, chosen: argparse.Namespace) -> int:
         {"label": key.label, "created": _time(key.created), "id": key.hash[:12]}
         for key in _directory(settings).operator_keys()
     ]
-    return _say(chosen, found, "\n".join(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
+    return say(chosen, found, "\n".join(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
 
 
 def _revoke_key(settings: Settings, chosen: argparse.Namespace) -> int:
     _directory(settings).revoke_operator_key(chosen.label)
-    return _say(chosen, {"revoked": chosen.label}, f"the key {chosen.label!r} is invalid now")
+    return say(chosen, {"revoked": chosen.label}, f"the key {chosen.label!r} is invalid now")
 
 
 def _code(settings: Settings, chosen: argparse.Namespace) -> int:
-    code, expires = _directory(settings).new_code(chosen.name, Stream.system())
+    directory, keys = _directory(settings), CuratorKeys.load(settings.home, settings.master_key)
+    secret, expires = directory.new_code(chosen.name, Stream.system())
+    code = joined(secret, pin_of(keys.signing.public, Certificates(settings.home).ca))
     found = {"name": chosen.name, "code": code, "expires": _time(expires)}
-    return _say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")
+    return say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")
 
 
 def _directory(settings: Settings) -> Directory:
-    """Of a home that `init` has made: no other command leaves an empty database in a mistyped place."""
+    _require_home(settings)
+    return Directory(Store.open(settings.store_url), system_clock)
+
+
+def _require_home(settings: Settings) -> None:
+    """That `init` has made: no other command leaves an empty database in a mistyped place."""
     if not (settings.home / "keys").is_dir():
         raise SettingsError(f"{settings.home} is no curator's home: run `subn-curator init --home {settings.home}`")
-    return Directory(Store.open(settings.store_url), system_clock)
 
 
 def _time(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
-
-
-def _say(chosen: argparse.Namespace, found: Any, words: str) -> int:
-    print(json.dumps(found, ensure_ascii=False) if chosen.json else words, flush=True)
-    return 0
 
 
 if __name__ == "__main__":

@@ -5,13 +5,15 @@ It does not know what they do.
 
 import os
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from time import time
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from curator.errors import SettingsError
+from protocol.connection import is_loopback
 
 PREFIX = "SUBN_CURATOR_"
 LONGEST_WAIT = 365 * 24 * 3600  # seconds
@@ -32,6 +34,9 @@ class Settings(BaseModel):
     master_key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$", repr=False)] = ""  # default: a file in the home
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8460
+    names: str = ""  # host names and IP addresses of a certificate to be made, with commas between them
+    plain_http: bool = False  # without TLS, on this machine only
+    behind_proxy: str = ""  # addresses or networks of the proxy that terminates TLS, with commas between them
     join_seconds: Seconds = 7 * 24 * 3600  # for all parties to join, unless the run says otherwise
     step_seconds: Seconds = 24 * 3600  # for all answers to one step, unless the run says otherwise
     largest_body: Annotated[int, Field(ge=1 << 16, le=1 << 34)] = 256 << 20  # bytes of one answer
@@ -48,9 +53,41 @@ class Settings(BaseModel):
             return cls.model_validate(found)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            name = PREFIX + ".".join(map(str, first["loc"])).upper()
-            raise SettingsError(f"{name}: {first['msg']}; correct the setting or remove it") from None
+            name = "".join(f"{PREFIX}{'.'.join(map(str, first['loc'])).upper()}: " for _ in first["loc"][:1])
+            what = first["msg"].removeprefix("Value error, ")
+            raise SettingsError(f"{name}{what}; correct the setting or remove it") from None
+
+    @field_validator("behind_proxy")
+    @classmethod
+    def _check_proxies(cls, text: str) -> str:
+        for part in listed(text):
+            ip_network(part)
+        return text
+
+    @model_validator(mode="after")
+    def _keep_plain_http_at_home(self) -> "Settings":
+        if self.plain_http and self.behind_proxy:
+            raise ValueError("plain_http and behind_proxy exclude each other: choose one")
+        if self.plain_http and not is_loopback(self.host):
+            raise ValueError(
+                f"plain_http would send everything over the network unencrypted from {self.host}: serve with TLS, or "
+                "behind a proxy (--behind-proxy), or listen at 127.0.0.1"
+            )
+        return self
+
+    @property
+    def speaks_tls(self) -> bool:
+        return not (self.plain_http or self.behind_proxy)
+
+    @property
+    def proxies(self) -> list[IPv4Network | IPv6Network]:
+        return [ip_network(part) for part in listed(self.behind_proxy)]
 
     @property
     def store_url(self) -> str:
         return self.database_url or f"sqlite:///{self.home.absolute() / 'curator.db'}"
+
+
+def listed(text: str) -> list[str]:
+    """The parts of a text with commas between them."""
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -53,6 +53,13 @@ class Enrolment(Asked):
     exchange_key: PublicKey
 
 
+class Introduction(Told):
+    """Believed only by whom it is proved to: by the pin in an enrolment code."""
+
+    curator_key: PublicKey
+    ca: Annotated[str, Field(description="PEM; empty where every machine trusts the certificate")]
+
+
 class Enrolled(Told):
     name: str
     curator_key: PublicKey
@@ -106,7 +113,7 @@ class CodeRequest(Asked):
 
 class Code(Told):
     name: str
-    code: str
+    code: Annotated[str, Field(description="secret and pin, joined by a point")]
     expires: datetime
 
 

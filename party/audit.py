@@ -22,6 +22,7 @@ from protocol.exact import canonical_json
 EVENTS: dict[str, frozenset[str]] = {
     "made": frozenset({"fingerprint"}),
     "enrolled": frozenset({"name", "url", "curator"}),
+    "recognised": frozenset({"curator", "pin"}),
     "rotated": frozenset({"fingerprint"}),
     "started": frozenset({"version"}),
     "stopped": frozenset({"reason"}),

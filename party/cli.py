@@ -135,15 +135,23 @@ def _add_setting_up(groups: Any) -> None:
         "enrol",
         setup_commands.enrol,
         "join a curator with the one-time code of its operator",
-        "Shows the fingerprints of the curator, of this party and of all others: compare them by voice or mail with "
-        "the people they belong to, before you rely on them.",
+        "The code proves the curator's key and its certificate authority, whoever stands in between. Shows the "
+        "fingerprints of this party and of all others: compare them by voice or mail with the people they belong to. "
+        "Done again for the same curator and name, it does nothing.",
     )
-    enrol.add_argument("--curator", required=True, metavar="URL", help="where the curator is")
-    enrol.add_argument("--code", required=True, help="the code, good once and for a day")
-    enrol.add_argument("--name", required=True, help="the name for which the code was made")
+    enrol.add_argument("--curator", metavar="URL", help="where it is ($SUBN_PARTY_CURATOR)")
     enrol.add_argument(
-        "--fingerprint", metavar="F", help="the curator's, as its operator told you: enrol only if it is this one"
+        "--code", help="good once and for a day ($SUBN_PARTY_CODE, or the file that $SUBN_PARTY_CODE_FILE names)"
     )
+    enrol.add_argument("--name", help="the name for which it was made ($SUBN_PARTY_NAME)")
+    recognise = _add(
+        groups,
+        "recognise",
+        setup_commands.recognise,
+        "pin the curator anew, when its operator has changed its key or its certificate authority",
+        "The operator tells you the new pin by voice or mail; what the curator shows is taken only if it fits.",
+    )
+    recognise.add_argument("pin", metavar="PIN", help="32 digits, from `subn-curator certificate show`")
     _add(groups, "peers", setup_commands.peers, "show the other parties, and whose fingerprints you have compared")
     trust = _add(
         groups,

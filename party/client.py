@@ -4,7 +4,7 @@ It does not know runs, tasks or the ledger. Nothing that the pinned curator has 
 
 TalkError
 ├── Unreachable   nobody answers, or whoever answers says "later": worth another try
-├── Untrusted     an answer without the signature of the pinned curator
+├── Untrusted     no TLS with the pinned CA, or an answer without the signature of the pinned curator
 └── Declined      the curator says no, and why (its problem+json)
 """
 
@@ -24,6 +24,7 @@ from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
 from party.receipts import Receipt
+from party.tls import trusting
 from protocol.authentication import (
     CURATOR_SIGNATURE_HEADER,
     NONCE_HEADER,
@@ -40,6 +41,7 @@ from protocol.authentication import (
     request_text,
     response_text,
 )
+from protocol.connection import check_address, distrust, hung_up
 from protocol.errors import SubnError
 from protocol.exact import canonical_json
 from protocol.party_state import Identity
@@ -48,6 +50,7 @@ NONCE_BYTES = 16
 LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
 _ANSWER_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
+_LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
 _LATER = (408, 425, 429)
 _LONGEST_ECHO = 500
 _SOFTWARE = f"dp-subn/{version('dp-subn')}"
@@ -121,8 +124,9 @@ class Curator:
         url: str,
         name: str,
         key: SigningKey,
-        curator_key: bytes | None,
+        curator_key: bytes,
         *,
+        ca: str = "",
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -131,13 +135,17 @@ class Curator:
         tries: int | None = None,
         log: Log = silent,
     ) -> None:
-        """`tries` bounds every request's attempts; None tries until somebody answers."""
+        """`tries` bounds every request's attempts; None tries until somebody answers; `ca` is pinned, in PEM."""
+        check_address(url)
         self._name, self._key, self._curator_key = name, key, curator_key
         self._clock, self._sleep, self._log, self._tries = clock, sleep, log, tries
         self._stream = stream or Stream.system()
         self._backoff = backoff or Backoff()
         timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
-        self._http = httpx.AsyncClient(base_url=url, transport=transport, timeout=timeout)
+        secure = trusting(ca)
+        self._http = httpx.AsyncClient(
+            base_url=url, transport=transport, timeout=timeout, verify=secure, limits=_LIMITS
+        )
 
     async def __aenter__(self) -> "Curator":
         return self
@@ -174,14 +182,13 @@ class Curator:
     async def offer(self, dataset: str, schema_text: str, rows: int) -> None:
         await self._send("PUT", f"/v1/offers/{quote(dataset, safe='')}", {"schema": schema_text, "rows": rows})
 
-    async def enrol(self, code: str, exchange_key: bytes) -> bytes:
-        """Exchange a one-time code for membership; the answer is the key that the curator signs with.
+    async def enrol(self, secret: str, exchange_key: bytes) -> None:
+        """Exchange the secret of a one-time code for membership.
 
         The new key signs the request, so that nobody enrols a key that he does not hold.
         """
         keys = {"signing_key": self._key.public.hex(), "exchange_key": exchange_key.hex()}
-        answer = await self._send("POST", "/v1/enrolments", {"code": code, "name": self._name} | keys)
-        return _introduced(answer)
+        await self._send("POST", "/v1/enrolments", {"code": secret, "name": self._name} | keys)
 
     async def rotate(self, following: Identity) -> None:
         """Announce the keys that follow: the old key signs the request, and the new one that they belong together."""
@@ -224,14 +231,21 @@ class Curator:
         try:
             answer = await self._http.send(request)
         except httpx.RequestError as error:  # nobody there, a broken line, or bytes that make no answer
-            raise Unreachable(f"{self._http.base_url} does not answer ({type(error).__name__}: {error})") from error
+            raise self._no_answer(error) from error
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status_code in _LATER:
             raise Unreachable(f"{self._http.base_url} says {answer.status_code}: {_complaint(answer)}")
-        if self._curator_key is not None or answer.is_success:
-            self._check_signature(answer, nonce)  # who refuses to enrol somebody introduces itself to nobody
+        self._check_signature(answer, nonce)
         if answer.is_error:
             raise Declined(answer.status_code, _complaint(answer), _json_object(answer).get("culprit"))
         return answer
+
+    def _no_answer(self, error: httpx.RequestError) -> TalkError:
+        url = str(self._http.base_url)
+        distrusted = distrust(url, error)
+        if distrusted is not None:
+            return Untrusted(distrusted)
+        hint = hung_up(url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
+        return Unreachable(f"{url} does not answer ({type(error).__name__}: {error}){hint}")
 
     def _signed(self, request: httpx.Request, body: bytes, nonce: str) -> dict[str, str]:
         now = int(self._clock() * 1000)
@@ -246,24 +260,15 @@ class Curator:
         }
 
     def _check_signature(self, answer: httpx.Response, nonce: str) -> None:
-        key = self._curator_key if self._curator_key is not None else _introduced(answer)
         text = response_text(answer.status_code, answer.content, nonce)
         try:
-            verify(key, RESPONSE, text, bytes.fromhex(answer.headers.get(CURATOR_SIGNATURE_HEADER, "")))
+            verify(self._curator_key, RESPONSE, text, bytes.fromhex(answer.headers.get(CURATOR_SIGNATURE_HEADER, "")))
         except (CryptoError, ValueError):
             raise Untrusted(
                 f"an answer ({answer.status_code}) from {self._http.base_url} is not signed by the curator that this "
-                "party has enrolled with: something on the way answers in its place, or its key has changed; "
-                "nothing was believed"
+                "party has enrolled with: something on the way answers in its place, or its key has changed (then its "
+                "operator tells you the new pin for `subn-party recognise`); nothing was believed"
             ) from None
-
-
-def _introduced(answer: httpx.Response) -> bytes:
-    """The key that a curator names itself, at enrolment only; people compare its fingerprint."""
-    try:
-        return bytes.fromhex(str(_json_object(answer).get("curator_key", "")))
-    except ValueError:
-        return b""
 
 
 def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:

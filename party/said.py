@@ -13,6 +13,7 @@ from party.errors import SettingsError
 from party.house import House
 from party.keys import OwnKeys
 from party.policy import peer_fingerprint
+from party.settings import pinned_ca
 
 TRIES = 4
 Found = TypeVar("Found")
@@ -39,7 +40,8 @@ def call(curator: Curator, action: Callable[[Curator], Awaitable[Found]]) -> Fou
 
 def curator_of(house: House, own: OwnKeys | None = None, tries: int = TRIES) -> Curator:
     found, signing = house.curator, (own or house.keys).identity.signing
-    return Curator(found.url, found.name, signing, bytes.fromhex(found.key), tries=tries, **line_options)
+    ca = pinned_ca(house.home, found)
+    return Curator(found.url, found.name, signing, bytes.fromhex(found.key), ca=ca, tries=tries, **line_options)
 
 
 def unknown_dataset(house: House, name: str) -> SettingsError:

@@ -20,10 +20,8 @@ from party.client import Curator, Log
 from party.errors import SettingsError
 from party.house import House, opened
 from party.lock import served_alone
-from party.settings import Home, write_new
+from party.settings import Home, pinned_ca, write_new
 from party.worker import Worker
-
-LOOPBACK = "127.0.0.1"
 
 
 def serve(home: Home, log: Log, **seams: Any) -> None:
@@ -35,7 +33,8 @@ def serve(home: Home, log: Log, **seams: Any) -> None:
 async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[str, Any]) -> None:
     signing, curator = house.keys.identity.signing, house.curator
     # One attempt per request: the worker waits between them, and says that it does.
-    async with Curator(curator.url, curator.name, signing, bytes.fromhex(curator.key), tries=1, **seams) as line:
+    key, ca = bytes.fromhex(curator.key), pinned_ca(house.home, curator)
+    async with Curator(curator.url, curator.name, signing, key, ca=ca, tries=1, **seams) as line:
         worker = Worker(house, line, Answering(house), log=log)
         server = _server(house, worker, line)
         work = asyncio.create_task(worker.run())
@@ -59,13 +58,13 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
 
 @contextmanager
 def _listening(house: House) -> Iterator[socket.socket]:
-    port = house.settings.local.port
+    host, port = house.settings.local.host, house.settings.local.port
     try:
-        listener = socket.create_server((LOOPBACK, port))
+        listener = socket.create_server((host, port))
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise SettingsError(
-            f"{LOOPBACK}:{port} cannot be listened at ({why}): stop who holds it, or set another port under [local] in "
+            f"{host}:{port} cannot be listened at ({why}): stop who holds it, or set another port under [local] in "
             f"{house.home.settings}"
         ) from None
     with listener:

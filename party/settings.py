@@ -5,6 +5,7 @@ It does not know runs; whether one is allowed is `policy`'s question.
 
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +24,8 @@ from protocol.plan import Method, Name, Noise, Update
 from protocol.schema import Schema
 
 SETTINGS_FILE = "party.toml"
+HOST_VARIABLE, PORT_VARIABLE = "SUBN_PARTY_HOST", "SUBN_PARTY_PORT"
+_LAST_PORT = 65535
 _LONGEST_ECHO = 80
 _SECRET = ("source", "query")  # may hold passwords
 _FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
@@ -63,6 +66,11 @@ class Home:
         return self.path / "address"
 
     @property
+    def ca(self) -> Path:
+        """The curator's certificate authority, pinned at enrolment."""
+        return self.path / "ca.pem"
+
+    @property
     def rows(self) -> Path:
         """Coded rows of active runs."""
         return self.path / "rows"
@@ -81,6 +89,7 @@ class CuratorSettings(_Closed):
     name: Name  # by which the curator knows this party
     url: Annotated[str, Field(pattern=r"^https?://\S+$")]
     key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # with which it signs all that it says
+    ca: Literal["ca.pem", "system"] = "system"  # whose certificates are taken for its own: the pinned file's, or any
 
 
 class Peer(_Closed):
@@ -88,7 +97,8 @@ class Peer(_Closed):
 
 
 class Local(_Closed):
-    port: Annotated[int, Field(ge=0, le=65535)] = 8470
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=_LAST_PORT)] = 8470
 
 
 class Dataset(_Closed):
@@ -142,14 +152,19 @@ def template() -> str:
 
 
 def load(home: Home) -> Settings:
-    """Raises SettingsError: one sentence with the file, the field, what was found and what is expected."""
+    """Raises SettingsError: one sentence with the file, the field, what was found and what is expected.
+
+    Where the page for the data owner is served, the environment may say too, because a container has an address of
+    its own; nothing that rules what leaves is taken from there.
+    """
     text = _read(home.settings)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{home.settings}: this is not TOML: {error}; correct that place") from None
     try:
-        return Settings.model_validate_json(json.dumps(raw, default=str))
+        found = Settings.model_validate_json(json.dumps(raw, default=str))
+        return found.model_copy(update={"local": _local(found.local)})
     except ValidationError as error:
         raise SettingsError(f"{home.settings}: {_sentence(error)}") from None
 
@@ -176,11 +191,47 @@ def dataset_for(home: Home, settings: Settings, schema_hash: str) -> str | None:
     return found[0] if found else None
 
 
-def add_curator(home: Home, name: str, url: str, key: str) -> Settings:
-    """Note the curator that this party has enrolled with."""
+def add_curator(home: Home, name: str, url: str, key: bytes, ca: str) -> Settings:
+    """Note the curator that this party has enrolled with, and pin its CA (PEM; empty: the machine's)."""
     if load(home).curator is not None:
         raise SettingsError(f"{home.settings}: has a section [curator] already; remove it to change the curator")
-    return _append(home, "[curator]", {"name": name, "url": url, "key": key})
+    if ca:
+        write_new(home.ca, ca)
+    return _append(home, "[curator]", {"name": name, "url": url, "key": key.hex(), "ca": _ca_setting(ca)})
+
+
+def change_curator(home: Home, key: bytes, ca: str) -> Settings:
+    """Pin another key and CA of the same curator.
+
+    Retry safety: the CA comes first; until the section follows, the curator is not trusted, and it can be done again.
+    """
+    before, lines = _read(home.settings), []
+    inside = False
+    for line in before.splitlines():
+        inside = line.strip() == "[curator]" if line.lstrip().startswith("[") else inside
+        is_changed = inside and re.match(r"\s*(key|ca)\s*=", line)
+        lines += [] if is_changed else [line]
+        if line.strip() == "[curator]":
+            lines += [f"key = {_toml(key.hex())}", f"ca = {_toml(_ca_setting(ca))}"]
+    if ca:
+        write_new(home.ca, ca)
+    return _replaced(home, before, "\n".join(lines) + "\n")
+
+
+def pinned_ca(home: Home, found: CuratorSettings) -> str:
+    """The PEM text of the CA; empty where the machine's CAs decide."""
+    return _read(home.ca) if found.ca == "ca.pem" else ""
+
+
+def _local(found: Local) -> Local:
+    host, port = os.environ.get(HOST_VARIABLE) or found.host, os.environ.get(PORT_VARIABLE) or str(found.port)
+    if not port.isdecimal() or int(port) > _LAST_PORT:
+        raise SettingsError(f"{PORT_VARIABLE}: found {port[:_LONGEST_ECHO]!r}, expected a number up to {_LAST_PORT}")
+    return Local(host=host, port=int(port))
+
+
+def _ca_setting(ca: str) -> str:
+    return "ca.pem" if ca else "system"
 
 
 def add_peer(home: Home, name: str, fingerprint: str) -> Settings:
@@ -203,7 +254,11 @@ def write_new(path: Path, text: str) -> None:
 def _append(home: Home, section: str, values: dict[str, str]) -> Settings:
     lines = [section, *(f"{key} = {_toml(value)}" for key, value in values.items())]
     before = _read(home.settings)
-    write_new(home.settings, before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
+    return _replaced(home, before, before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
+
+
+def _replaced(home: Home, before: str, after: str) -> Settings:
+    write_new(home.settings, after)
     try:
         return load(home)
     except SettingsError:

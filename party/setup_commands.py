@@ -3,6 +3,8 @@
 It does not know the command line's words or how results are printed.
 """
 
+import os
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,12 +15,14 @@ from party.audit import Audit
 from party.client import Curator, Declined, TalkError, Untrusted
 from party.errors import SettingsError
 from party.house import House, opened
+from party.introduction import introduced
 from party.keys import OwnKeys
 from party.lock import served_alone
 from party.policy import peer_fingerprint
 from party.said import TRIES, Said, call, curator_of, line_options, own_fingerprint, unknown_dataset
 from party.settings import CuratorSettings, Home, schema_of, write_new
 from protocol.errors import DataError
+from protocol.introduction import checked_pin, parted
 
 
 def init(home: Home, _chosen: Any) -> Said:
@@ -40,28 +44,46 @@ def init(home: Home, _chosen: Any) -> Said:
 
 def enrol(home: Home, chosen: Any) -> Said:
     found, own = settings.load(home), keys.load(home.keys)
+    name, url = chosen.name or _environment("NAME"), chosen.curator or _environment("CURATOR")
     if found.curator is not None:
-        raise SettingsError(f"{home.settings}: enrolled at {found.curator.url} already; remove [curator] to start anew")
-    _check_enrolment(chosen)
-    newcomer = Curator(chosen.curator, chosen.name, own.identity.signing, None, tries=TRIES, **line_options)
-    key = call(newcomer, lambda line: line.enrol(chosen.code, own.identity.exchange.public))
-    if chosen.fingerprint is not None and _digits(chosen.fingerprint) != _digits(fingerprint(key)):
-        raise Untrusted(
-            f"the curator at {chosen.curator} has the fingerprint {fingerprint(key)}, not the one that you were told: "
-            "nothing was noted; ask its operator, and have this enrolment revoked"
-        )
-    settings.add_curator(home, chosen.name, chosen.curator, key.hex())
+        return _enrolled_before(home, found.curator, name, url)
+    _check_enrolment(name, url)
+    secret, pin = parted(chosen.code or _environment("CODE"))
+    key, ca = introduced(url, pin, line_options.get("transport"))
+    newcomer = Curator(url, name, own.identity.signing, key, ca=ca, tries=TRIES, **line_options)
+    call(newcomer, lambda line: line.enrol(secret, own.identity.exchange.public))
+    settings.add_curator(home, name, url, key, ca)
     with opened(home) as house:
-        house.audit.append("enrolled", name=chosen.name, url=chosen.curator, curator=fingerprint(key))
+        house.audit.append("enrolled", name=name, url=url, curator=fingerprint(key))
         roster = _roster(house)
-    data = {"name": chosen.name, "fingerprint": own_fingerprint(own), "curator": fingerprint(key), "peers": roster}
+    data = {"name": name, "fingerprint": own_fingerprint(own), "curator": fingerprint(key), "peers": roster}
     lines = [
-        f"enrolled as {chosen.name}",
-        f"{'curator':20} {fingerprint(key)}   compare with its operator, by voice or mail",
-        f"{chosen.name + ' (you)':20} {own_fingerprint(own)}   tell it to the other data owners",
+        f"enrolled as {name}",
+        f"{'curator':20} {fingerprint(key)}   proved by your code",
+        f"{name + ' (you)':20} {own_fingerprint(own)}   tell it to the other data owners",
         *_peer_lines(roster),
     ]
     return Said(data, lines)
+
+
+def _enrolled_before(home: Home, found: CuratorSettings, name: str, url: str) -> Said:
+    """Retry safety: what starts a container may enrol every time; a code is needed only once."""
+    if (found.name, found.url) != (name, url):
+        raise SettingsError(
+            f"{home.settings}: enrolled at {found.url} as {found.name} already; remove [curator] to start anew"
+        )
+    return Said({"name": name, "enrolled": "before"}, [f"enrolled as {name} already; nothing was done"])
+
+
+def recognise(home: Home, chosen: Any) -> Said:
+    """Pin the same curator anew, after its operator has replaced its key or its CA and has told the new pin."""
+    pin = checked_pin(chosen.pin)
+    with opened(home) as house:
+        key, ca = introduced(house.curator.url, pin, line_options.get("transport"))
+        settings.change_curator(home, key, ca)
+        house.audit.append("recognised", curator=fingerprint(key), pin=pin)
+    lines = [f"{house.curator.url} is the curator {fingerprint(key)} from now on; restart `subn-party serve`"]
+    return Said({"curator": fingerprint(key), "pin": pin}, lines)
 
 
 def peers(home: Home, _chosen: Any) -> Said:
@@ -130,13 +152,23 @@ def rotate(home: Home, _chosen: Any) -> Said:
     )
 
 
-def _check_enrolment(chosen: Any) -> None:
+def _environment(name: str) -> str:
+    """What the environment says, or a file that it names, as containers are given their secrets."""
+    variable = f"SUBN_PARTY_{name}"
+    file = os.environ.get(f"{variable}_FILE")
+    said = os.environ.get(variable) or (Path(file).read_text(encoding="utf-8").strip() if file else "")
+    if not said:
+        raise SettingsError(f"--{name.lower()} is missing: give it, or set {variable} or {variable}_FILE")
+    return said
+
+
+def _check_enrolment(name: str, url: str) -> None:
     """Before the code is used up."""
     try:
-        CuratorSettings(name=chosen.name, url=chosen.curator, key="0" * 64)
+        CuratorSettings(name=name, url=url, key="0" * 64)
     except ValidationError as error:
         field = str(error.errors()[0]["loc"][0])
-        wrong = {"name": f"--name {chosen.name!r}", "url": f"--curator {chosen.curator!r}"}[field]
+        wrong = {"name": f"--name {name!r}", "url": f"--curator {url!r}"}[field]
         raise SettingsError(f"{wrong} cannot be: expected a name, and a URL such as https://curator.example") from None
 
 

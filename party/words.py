@@ -13,6 +13,7 @@ _RULE_WORDS = {"refuse": "is refused", "clamp": "is moved to the nearest bound",
 _EVENTS = {
     "made": "The keys of this party were made.",
     "enrolled": "Enrolled as {name} with the curator at {url}.",
+    "recognised": "The curator was recognised by a new pin: its key is {curator} from now on.",
     "rotated": "New keys are in force.",
     "started": "The service was started.",
     "stopped": "The service stopped: {reason}.",

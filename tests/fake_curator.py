@@ -22,12 +22,13 @@ from crypto.signing import SigningKey, sign, verify
 from protocol import authentication as a
 from protocol.errors import PeerError
 from protocol.exact import canonical_json
+from protocol.introduction import joined, pin_of
 from protocol.messages import Refusal, decode, encode
 from protocol.run import RunKeys, RunState, begin, receive, tasks
 from protocol.secure_sum import CuratorSums, PlainOpening, SelectedOpening
 from protocol.terms import Terms
 
-URL = "http://curator.example"
+URL = "https://curator.example"
 NOW = 1_800_000_000.0
 
 
@@ -57,6 +58,7 @@ class FakeCurator:
     def __init__(self) -> None:
         self.key = SigningKey.from_bytes(b"\x77" * 32)
         self.now = NOW
+        self.ca = ""
         self.codes: dict[str, str] = {}
         self.parties: dict[str, dict[str, Any]] = {}
         self.offers: dict[tuple[str, str], dict[str, Any]] = {}
@@ -75,6 +77,15 @@ class FakeCurator:
 
     def know(self, name: str, signing_key: bytes, exchange_key: bytes) -> None:
         self.parties[name] = {"signing_key": signing_key.hex(), "exchange_key": exchange_key.hex(), "revoked": False}
+
+    @property
+    def pin(self) -> str:
+        return pin_of(self.key.public, self.ca)
+
+    def code(self, name: str, secret: str = "code-1") -> str:
+        """What the operator hands out: serves once."""
+        self.codes[name] = secret
+        return joined(secret, self.pin)
 
     def start(self, terms: Terms, secret: SecretKey | None = None) -> FakeRun:
         plan, keys, opening = terms.plan, None, PlainOpening(terms.plan)
@@ -118,6 +129,7 @@ class FakeCurator:
         app.get("/v1/roster")(self._roster)
         app.get("/v1/runs/{run}/table.csv")(self._table)
         app.put("/v1/offers/{dataset}")(self._offer)
+        app.get("/v1/introduction")(self._introduction)
         app.post("/v1/enrolments")(self._enrol)
         app.post("/v1/keys")(self._rotate)
         return app
@@ -128,6 +140,9 @@ class FakeCurator:
         for fault in self.before:
             if (answer := fault(request)) is not None:
                 return answer
+        if request.url.path == "/v1/introduction":
+            found: Response = await call_next(request)
+            return found
         answer = self._complaint(request, body)
         if answer is None:
             inner: Any = await call_next(request)
@@ -221,6 +236,9 @@ class FakeCurator:
     async def _offer(self, dataset: str, request: Request) -> Response:
         self.offers[_sender(request), dataset] = await request.json()
         return Response(status_code=204)
+
+    async def _introduction(self) -> dict[str, str]:
+        return {"curator_key": self.key.public.hex(), "ca": self.ca}
 
     async def _enrol(self, request: Request) -> Response:
         sent = await request.json()

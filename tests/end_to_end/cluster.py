@@ -24,6 +24,7 @@ import httpx
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
 from curator.operator_client import ENDS
+from curator.tls import client_context
 from party import keys
 from party.cli import main as party_command
 from protocol.coding import labels
@@ -177,7 +178,12 @@ class Cluster:
         self.curator = self.start("curator", "subn-curator", "serve", "--home", self._home, "--port", port)
         self.url = str(self.curator.wait_for("listening")["url"])
         self._hang_up()
-        self.http = httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=60)
+        self.http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {self.key}"},
+            timeout=60,
+            verify=client_context(self.ca_file.read_text()),
+        )
 
     def add(
         self, *names: str, rows: int = 60, rules: Mapping[str, Any] | None = None, total: str = "100000000"
@@ -264,11 +270,20 @@ class Cluster:
         assert done.returncode == 0, done.stderr
         return done
 
+    @property
+    def ca_file(self) -> Path:
+        return self.folder / "curator" / "tls" / "ca.pem"
+
+    @property
+    def operator(self) -> dict[str, str]:
+        """The operator's environment."""
+        return {"SUBN_URL": self.url, "SUBN_KEY_FILE": str(self.key_file), "SUBN_CA_FILE": str(self.ca_file)}
+
     # Runs
 
     def subn(self, *arguments: object) -> "subprocess.CompletedProcess[str]":
         """The operator's command."""
-        return command("subn", *arguments, env={"SUBN_URL": self.url, "SUBN_KEY_FILE": str(self.key_file)})
+        return command("subn", *arguments, env=self.operator)
 
     def body(self, *names: str, **wishes: Any) -> dict[str, Any]:
         return {"schema": self.schema.hash, "parties": list(names), "epsilon": "2", "noise": "distributed"} | wishes

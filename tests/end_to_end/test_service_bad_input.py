@@ -15,6 +15,7 @@ from protocol import authentication as a
 from protocol.agreement import agree
 from protocol.counting import Rows
 from protocol.exact import canonical_json, digest
+from protocol.introduction import parted
 from protocol.messages import Refusal, decode, encode
 from protocol.participant import accept
 from protocol.party_state import Identity
@@ -65,7 +66,7 @@ class Raw:
 
     def enrolment(self, **changes: Any) -> dict[str, Any]:
         keys = {"signing_key": self.own.signing.public.hex(), "exchange_key": self.own.exchange.public.hex()}
-        return {"code": self.home.code(self.name), "name": self.name} | keys | changes
+        return {"code": parted(self.home.code(self.name))[0], "name": self.name} | keys | changes
 
     def deliver(self, run: str, step: str, body: bytes, receipt: bytes) -> httpx.Response:
         return self("PUT", f"/v1/runs/{run}/outbox/{step}", body, headers={a.RECEIPT_HEADER: receipt.hex()})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from protocol.introduction import joined, parted
 from tests.end_to_end.cluster import RULES, Cluster, Missed, Site, command, wait
 from tests.end_to_end.conftest import PARTIES
 
@@ -170,7 +171,7 @@ def test_codes_serve_once_and_one_name(home: Cluster) -> None:
         done = site.shell("enrol", "--curator", home.url, "--code", code, "--name", name)
         return done.returncode, done.stderr
 
-    assert enrol(newcomer, "0" * 40, "newcomer")[0] == 3
+    assert enrol(newcomer, joined("0" * 30, parted(code)[1]), "newcomer")[0] == 3
     assert enrol(copycat, code, "copycat")[0] == 3  # a code for another name
     assert enrol(newcomer, code, "newcomer") == (0, "")
     returned, complaint = enrol(copycat, code, "newcomer")
@@ -179,7 +180,8 @@ def test_codes_serve_once_and_one_name(home: Cluster) -> None:
     again = home.http.post("/v1/parties/codes", json={"name": "newcomer"})
     assert again.status_code == 409
     assert "newcomer" in again.json()["detail"]
-    returned, complaint = enrol(newcomer, code, "newcomer")
+    assert enrol(newcomer, code, "newcomer") == (0, "")  # enrolled before: nothing is done
+    returned, complaint = enrol(newcomer, code, "another")
     assert returned == 2
     assert "enrolled at" in complaint
     names = [party["name"] for party in home.http.get("/v1/parties").json()["items"]]
@@ -191,11 +193,9 @@ def test_enrolment_stops_at_another_curator_than_the_expected(home: Cluster) -> 
     home.add("careful")
     site = home.sites["careful"]
     code = home.code("careful")
-    wrong = site.shell(
-        "enrol", "--curator", home.url, "--code", code, "--name", "careful", "--fingerprint", "0000 " * 7 + "0000"
-    )
+    wrong = site.shell("enrol", "--curator", home.url, "--code", joined(parted(code)[0], "0" * 32), "--name", "careful")
     assert wrong.returncode == 3
-    assert "not the one that you were told" in wrong.stderr
+    assert "is not the curator that your code was made by" in wrong.stderr
     assert "[curator]" not in (site.home / "party.toml").read_text()
 
 

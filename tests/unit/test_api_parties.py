@@ -11,6 +11,7 @@ from crypto.signing import SigningKey, sign, verify
 from curator.directory import CODE_LIFE_MS
 from protocol import authentication as a
 from protocol.exact import canonical_json
+from protocol.introduction import parted
 from protocol.messages import Invitation, decode
 from tests.api_support import Api, with_api
 from tests.curator_support import START, Desk
@@ -30,7 +31,7 @@ def enrolment(code: str, name: str, key: SigningKey) -> dict[str, str]:
 async def new_code(api: Api, name: str) -> str:
     answer = await api.operator("POST", "/v1/parties/codes", json={"name": name})
     assert answer.status_code == 200
-    return str(answer.json()["code"])
+    return parted(answer.json()["code"])[0]
 
 
 def refused(answer: Any, status: int, *words: str) -> None:

@@ -231,9 +231,11 @@ def test_a_curator_that_is_away_is_a_failure(shell: Shell, monkeypatch: pytest.M
     monkeypatch.setenv("SUBN_URL", "http://127.0.0.1:9")
     assert "no curator answers at http://127.0.0.1:9" in shell.run("parties", "list", code=1)
     assert "no curator answers" in shell.run("wait", "x", "--timeout", "0.1", code=1)
-    for url in ("http://curator:port", "curator:8460"):
+    for url in ("https://curator:port", "curator:8460"):
         monkeypatch.setenv("SUBN_URL", url)
-        assert "is no URL of a curator" in shell.run("parties", "list", code=2)
+        assert "is no address of a curator" in shell.run("parties", "list", code=2)
+    monkeypatch.setenv("SUBN_URL", "http://curator.example:8460")
+    assert "use https://" in shell.run("parties", "list", code=2)
 
 
 def test_nobody_enrolled_and_no_schema_is_said_with_what_to_do(

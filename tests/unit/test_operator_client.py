@@ -15,7 +15,7 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 def client(handler: Handler, pauses: list[float] | None = None) -> CuratorClient:
     noted = [] if pauses is None else pauses
-    return CuratorClient("http://curator.example", "k3y", httpx.MockTransport(handler), noted.append)
+    return CuratorClient("https://curator.example", "k3y", httpx.MockTransport(handler), noted.append)
 
 
 def scripted(*answers: httpx.Response | Exception) -> Handler:
@@ -69,7 +69,7 @@ def test_starting_a_run_is_tried_again_with_the_same_key() -> None:
 
 
 def test_starting_a_run_is_given_up_after_four_tries_and_never_repeated_when_refused() -> None:
-    with pytest.raises(CuratorUnreachable, match=r"no curator answers at http://curator\.example: down"):
+    with pytest.raises(CuratorUnreachable, match=r"no curator answers at https://curator\.example: down"):
         client(scripted(*[httpx.ConnectError("down")] * 4)).create_run({}, "k")
     with pytest.raises(CuratorRefused, match="another request") as refused:
         client(scripted(problem(409, detail="another request"))).create_run({}, "k")

@@ -281,7 +281,7 @@ def test_the_request_in_plain_words(party: Party, visitor: Visitor, capsys: pyte
         for step in visitor.get("/v1/requests/run-2", headers={"Authorization": f"Bearer {TOKEN}"}).json()["steps"]
     )
     headline = (
-        f"The curator at http://curator.example asks for up to {cells:,} noisy counts and 2 private choices about "
+        f"The curator at https://curator.example asks for up to {cells:,} noisy counts and 2 private choices about "
         "5 columns of “patients”; it costs about 0.3333 (1/3) of your remaining 3.2."
     )
     promise = (
@@ -371,9 +371,9 @@ def test_peers_and_whose_fingerprints_were_compared(party: Party, fake: FakeCura
 
 
 def test_a_curator_that_is_away_is_said_and_the_pages_go_on(party: Party, fake: FakeCurator) -> None:
-    visitor = Visitor(party, trouble="nobody answers at http://curator.example").sign_in()
+    visitor = Visitor(party, trouble="nobody answers at https://curator.example").sign_in()
     fake.before.append(lambda _request: httpx_response(503))
-    assert "nobody answers at http://curator.example" in words(visitor.get("/"))
+    assert "nobody answers at https://curator.example" in words(visitor.get("/"))
     page = words(visitor.get("/peers"))
     assert "says 503" in page
     assert "party-2" in page

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi import Request, Response
 
-from crypto.signing import fingerprint
+from crypto.signing import SigningKey
 from party import said, settings
 from party.cli import main
 from party.client import Backoff
@@ -71,8 +71,7 @@ def told(capsys) -> Any:
 
 
 def enrolled(told: Any, fake: FakeCurator, home: Path) -> None:
-    fake.codes["North"] = "code-1"
-    assert told("enrol", "--home", home, "--curator", URL, "--code", "code-1", "--name", "North")[0] == 0
+    assert told("enrol", "--home", home, "--curator", URL, "--code", fake.code("North"), "--name", "North")[0] == 0
 
 
 # Setting up
@@ -102,8 +101,7 @@ def test_enrolment_shows_every_fingerprint(fake, home, told):
     fake.know("South", identity(3).signing.public, identity(3).exchange.public)
     fake.know("West", identity(4).signing.public, identity(4).exchange.public)
     fake.parties["West"]["revoked"] = True
-    fake.codes["North"] = "code-1"
-    code, text, _ = told("enrol", "--home", home, "--curator", URL, "--code", "code-1", "--name", "North")
+    code, text, _ = told("enrol", "--home", home, "--curator", URL, "--code", fake.code("North"), "--name", "North")
     assert code == 0
     own = json.loads(told("init", "--home", home, "--json")[1])["fingerprint"]
     assert f"North (you)          {own}" in text
@@ -111,37 +109,66 @@ def test_enrolment_shows_every_fingerprint(fake, home, told):
     assert f"West                 {fingerprint_of(4)}   revoked by the operator" in text
     noted = settings.load(settings.Home(home)).curator
     assert (noted.name, noted.url, noted.key) == ("North", URL, fake.key.public.hex())
-    again = told("enrol", "--home", home, "--curator", URL, "--code", "code-2", "--name", "North")
-    assert again[0] == 2
-    assert "enrolled at http://curator.example already" in again[2]
+    again = told("enrol", "--home", home, "--curator", URL, "--name", "North")
+    assert again[:2] == (0, "enrolled as North already; nothing was done\n")
+    elsewhere = told("enrol", "--home", home, "--curator", URL, "--code", fake.code("South"), "--name", "South")
+    assert elsewhere[0] == 2
+    assert "enrolled at https://curator.example as North already" in elsewhere[2]
 
 
 def test_a_wrong_code_is_refused_in_the_curators_words(fake, home, told):
-    code, _, complaint = told("enrol", "--home", home, "--curator", URL, "--code", "wrong", "--name", "North")
+    wrong = f"wrong.{fake.pin}"
+    code, _, complaint = told("enrol", "--home", home, "--curator", URL, "--code", wrong, "--name", "North")
     assert code == 3
     assert complaint == "subn-party: the curator refuses: this code is not valid for this name\n"
     assert settings.load(settings.Home(home)).curator is None
 
 
-def test_a_curator_with_another_fingerprint_is_not_noted(fake, home, told):
-    fake.codes["North"] = "code-1"
-    words = ["enrol", "--home", home, "--curator", URL, "--code", "code-1", "--name", "North"]
-    code, _, complaint = told(*words, "--fingerprint", "0123 4567")
-    assert code == 3
-    assert "not the one that you were told" in complaint
+def test_a_curator_that_the_code_does_not_prove_is_not_noted(fake, home, told):
+    code = fake.code("North")
+    fake.ca = "another CA"
+    returned, _, complaint = told("enrol", "--home", home, "--curator", URL, "--code", code, "--name", "North")
+    assert returned == 3
+    assert "is not the curator that your code was made by" in complaint
+    assert fake.requests == ["GET /v1/introduction"]  # the secret half has not left
     assert settings.load(settings.Home(home)).curator is None
 
 
-def test_the_curators_fingerprint_may_be_given_with_the_code(fake, home, told):
-    fake.codes["North"] = "code-1"
-    words = ["enrol", "--home", home, "--curator", URL, "--code", "code-1", "--name", "North"]
-    assert told(*words, "--fingerprint", fingerprint(fake.key.public).upper().replace(" ", ""))[0] == 0
+@pytest.mark.parametrize("code", ["code-1", "code-1.", f"code-1.{'0' * 31}", f"code-1.{'x' * 32}", "." + "0" * 32])
+def test_half_a_code_is_refused_before_anybody_is_asked(fake, home, told, code):
+    returned, _, complaint = told("enrol", "--home", home, "--curator", URL, "--code", code, "--name", "North")
+    assert returned == 2
+    assert "copy all of it" in complaint
+    assert fake.requests == []
 
 
-@pytest.mark.parametrize(("url", "name", "said"), [("curator.example", "North", "--curator"), (URL, "", "--name")])
+def test_enrolment_takes_what_the_environment_says(fake, home, told, monkeypatch, tmp_path):
+    for name, value in {"CURATOR": URL, "NAME": "North"}.items():
+        monkeypatch.setenv(f"SUBN_PARTY_{name}", value)
+    returned, _, complaint = told("enrol", "--home", home)
+    assert (returned, "SUBN_PARTY_CODE_FILE" in complaint) == (2, True)
+    (tmp_path / "code").write_text(fake.code("North") + "\n")
+    monkeypatch.setenv("SUBN_PARTY_CODE_FILE", str(tmp_path / "code"))
+    assert told("enrol", "--home", home)[0] == 0
+    assert settings.load(settings.Home(home)).curator.name == "North"
+
+
+def test_a_curator_with_new_keys_is_recognised_by_its_new_pin_only(fake, home, told):
+    enrolled(told, fake, home)
+    old = fake.pin
+    fake.key = SigningKey.from_bytes(b"\x78" * 32)
+    assert told("peers", "--home", home)[0] == 3
+    assert told("recognise", "--home", home, old)[0] == 3
+    assert told("recognise", "--home", home, fake.pin[:16] + " " + fake.pin[16:].upper())[0] == 0
+    assert told("peers", "--home", home)[0] == 0
+    noted = settings.load(settings.Home(home)).curator
+    assert (noted.key, noted.url, noted.ca) == (fake.key.public.hex(), URL, "system")
+
+
+@pytest.mark.parametrize(("url", "name", "said"), [("curator.org", "North", "--curator"), (URL, "x" * 201, "--name")])
 def test_what_cannot_be_enrolled_does_not_use_up_the_code(fake, home, told, url, name, said):
-    fake.codes[name] = "code-1"
-    code, _, complaint = told("enrol", "--home", home, "--curator", url, "--code", "code-1", "--name", name)
+    made = fake.code(name or "North")
+    code, _, complaint = told("enrol", "--home", home, "--curator", url, "--code", made, "--name", name)
     assert code == 2
     assert said in complaint
     assert fake.codes

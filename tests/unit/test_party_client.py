@@ -202,25 +202,23 @@ def test_waiting_grows_up_to_its_bound_with_full_jitter():
 # Enrolment
 
 
-def test_enrolment_tells_the_curators_key(fake, waits):
+def test_enrolment_brings_both_keys(fake, waits):
     fake.codes["party-2"] = "secret-code"
-    own = line(fake, waits, name="party-2", key=identity(1).signing, curator_key=None)
-    assert ask(own, "enrol", "secret-code", identity(1).exchange.public) == fake.key.public
+    own = line(fake, waits, name="party-2", key=identity(1).signing)
+    ask(own, "enrol", "secret-code", identity(1).exchange.public)
     assert fake.parties["party-2"]["exchange_key"] == identity(1).exchange.public.hex()
 
 
 def test_a_wrong_code_enrols_nobody(fake, waits):
-    own = line(fake, waits, name="party-2", key=identity(1).signing, curator_key=None)
+    own = line(fake, waits, name="party-2", key=identity(1).signing)
     with pytest.raises(Declined, match="this code is not valid for this name"):
         ask(own, "enrol", "wrong", identity(1).exchange.public)
     assert "party-2" not in fake.parties
 
 
-@pytest.mark.parametrize("named", [b"{}", b'{"curator_key": "no key"}', b"[]", b"not JSON"])
-def test_whoever_enrols_a_party_signs_with_the_key_that_it_names(fake, waits, named):
+def test_nobody_but_the_curator_that_the_code_proves_enrols_a_party(fake, waits):
     fake.codes["party-2"] = "secret-code"
-    fake.after.append(lambda _request, answer: Response(named, 201, dict(answer.headers)))
-    own = line(fake, waits, name="party-2", key=identity(1).signing, curator_key=None)
+    own = line(fake, waits, name="party-2", key=identity(1).signing, curator_key=identity(7).signing.public)
     with pytest.raises(Untrusted):
         ask(own, "enrol", "secret-code", identity(1).exchange.public)
 

@@ -207,7 +207,7 @@ def test_a_schema_that_is_absent_or_broken_is_named(home):
 
 @pytest.mark.parametrize("name", ["north", 'St. "Mary"', "a\\b", "Klinik Süd", "del\x7f\u0001\t", "🏥"])
 def test_what_is_learned_later_is_added_and_the_owner_s_comments_stay(home, name):
-    settings = add_curator(home, name, "https://curator.example:8460", KEY)
+    settings = add_curator(home, name, "https://curator.example:8460", bytes.fromhex(KEY), "")
     assert (settings.curator.name, settings.curator.url, settings.curator.key) == (
         name,
         "https://curator.example:8460",
@@ -220,9 +220,9 @@ def test_what_is_learned_later_is_added_and_the_owner_s_comments_stay(home, name
 
 
 def test_nothing_is_added_twice(home):
-    add_curator(home, "north", "https://curator.example", KEY)
+    add_curator(home, "north", "https://curator.example", bytes.fromhex(KEY), "")
     with pytest.raises(SettingsError, match=r"has a section \[curator\] already"):
-        add_curator(home, "north", "https://elsewhere.example", KEY)
+        add_curator(home, "north", "https://elsewhere.example", bytes.fromhex(KEY), "")
     add_peer(home, "south", PRINT)
     with pytest.raises(SettingsError, match="knows 'south' already"):
         add_peer(home, "south", PRINT)
@@ -230,5 +230,5 @@ def test_nothing_is_added_twice(home):
 
 def test_an_addition_that_cannot_be_read_again_is_taken_back(home):
     with pytest.raises(SettingsError, match=r"curator\.url"):
-        add_curator(home, "north", "no URL", KEY)
+        add_curator(home, "north", "no URL", bytes.fromhex(KEY), "")
     assert home.settings.read_text() == template()

@@ -22,6 +22,8 @@ from curator.service_cli import main
 from curator.serving import listening
 from curator.settings import Settings, system_clock
 from curator.store import Store
+from curator.tls import client_context
+from protocol.introduction import parted
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, str]:
@@ -85,7 +87,7 @@ def test_a_code_is_made_for_a_name(tmp_path: Path, capsys: pytest.CaptureFixture
     told(capsys, "init", *home)
     made = told(capsys, "code", "north", *home)
     Directory(Store.open(Settings(home=tmp_path).store_url), system_clock).enrol(
-        made["code"], "north", b"\x01" * 32, b"\x02" * 32
+        parted(made["code"])[0], "north", b"\x01" * 32, b"\x02" * 32
     )
     assert "there is a party called 'north'" in complaint(capsys, "code", "north", *home)
     assert main(["code", "south", *home]) == 0
@@ -149,9 +151,11 @@ def test_a_served_curator_answers_and_stops_when_it_is_told(tmp_path: Path, caps
         process = subprocess.Popen(command, stderr=log)
     try:
         url = wait_for_url(tmp_path / "log")
-        assert httpx.get(f"{url}/readyz").json() == {"status": "ready"}
+        secure = client_context((tmp_path / "tls" / "ca.pem").read_text())
+        assert httpx.get(f"{url}/readyz", verify=secure).json() == {"status": "ready"}
         headers = {"Authorization": f"Bearer {key}"}
-        assert httpx.get(f"{url}/v1/parties", headers=headers).json() == {"items": [], "next": None}
+        answer = httpx.get(f"{url}/v1/parties", headers=headers, verify=secure)
+        assert answer.json() == {"items": [], "next": None}
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) in (0, -signal.SIGTERM)
     finally:
