@@ -26,6 +26,7 @@ out_of_range = "refuse"         # what the schema does not list: "refuse", "clam
 [policy]
 accept = "ask"                  # "ask": you accept every run by hand; "auto": what this file allows is accepted
 epsilon_per_run = "1"           # the most that one run may cost a table
+# delta_per_run = "1/1000000000"        # allows runs that are not pure (zcdp), up to this delta; without it, none
 methods = ["dp-subn", "dp-ccbn", "independent"]
 noise = ["selected", "distributed", "local"]
 updates = ["accumulate", "joint"]       # not "replace", which other parties can see through

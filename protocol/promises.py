@@ -138,7 +138,8 @@ def _noise(plan: Plan) -> Promise:
         )
     words = {
         "selected": (
-            f"In every sum {plan.noise_shares} full {_shares(plan.noise_shares)} of noise stay in; nobody knows whose.",
+            f"In every sum {plan.noise_shares} full {_shares(plan.noise_shares)} of noise stay in; the curator "
+            "cannot tell whose, though a party may recognise its own.",
             f"At most {plan.insiders} of the parties pool what they know, and the curator opens nothing but totals.",
         ),
         "distributed": (

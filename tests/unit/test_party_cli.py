@@ -23,7 +23,7 @@ from tests.support import BITS, MIXED, identity
 
 RUN = "run-1"
 COMMANDS = ("init", "enrol", "peers", "trust", "check", "offer", "rotate", "serve", "requests", "accept", "refuse")
-COMMANDS += ("ready", "ledger", "audit", "export")
+COMMANDS += ("ready", "ledger", "audit", "export", "page", "compare")
 TOML = """
 [datasets.patients]
 source = "patients.csv"

@@ -209,6 +209,7 @@ def test_the_local_interface_listens_on_loopback_while_it_serves(party, fake):
             token = (party.home.path / TOKEN_FILE).read_text().strip()
             answer = httpx.get(f"{fields['url']}/v1/requests", headers={"Authorization": f"Bearer {token}"})
             seen.append((fields["url"], answer.json()[0]["run"]))
+            assert party.home.address.read_text() == fields["url"] + "\n"
         finally:
             stop(fields)
 
@@ -216,6 +217,7 @@ def test_the_local_interface_listens_on_loopback_while_it_serves(party, fake):
     ((url, run),) = seen
     assert url.startswith("http://127.0.0.1:")
     assert run == RUN
+    assert not party.home.address.exists()  # it has stopped
 
 
 def test_one_process_serves_a_home(party, fake):
