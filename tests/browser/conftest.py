@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.watching import Watched, watched_page
 
+expect.set_options(timeout=30_000)  # milliseconds: machines that run tests are busy
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 # A browser of tests: root may run it in a container, and it looks up nobody.
 _ARGUMENTS = (

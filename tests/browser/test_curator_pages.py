@@ -4,6 +4,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -128,7 +129,7 @@ def test_what_a_plan_says_is_what_the_interface_says(home: Cluster, operator: Wa
         assert float(found.get_attribute("value") or "nan") == errors[step]
 
 
-def test_a_run_is_planned_watched_and_its_result_fetched(home: Cluster, operator: Watched) -> None:
+def test_a_run_is_planned_watched_and_its_result_fetched(home: Cluster, operator: Watched, tmp_path: Path) -> None:
     page = operator.page
     chosen = "&".join(f"party={name}" for name in (*PARTIES, ASKS))  # whom other tests leave behind is not asked
     page.goto(f"{home.url}/plan?{chosen}")
@@ -165,14 +166,25 @@ def test_a_run_is_planned_watched_and_its_result_fetched(home: Cluster, operator
     assert download.value.path().read_bytes() == home.get(run, "table.csv")
     with page.expect_download() as download:
         page.get_by_role("link", name="Table as Parquet").click()
-    assert duckdb.read_parquet(str(download.value.path())).fetchone() is not None
+    assert len(duckdb.read_parquet(str(download.value.path())).fetchall()) == told["plan"]["rows"]
     page.get_by_text("More rows, or other copies").click()
     page.get_by_label("Rows").fill("7")
     with page.expect_download() as download:
         page.get_by_role("button", name="Draw a new table").click()
     assert len(io.StringIO(download.value.path().read_text()).readlines()) == 8
 
-    page.get_by_role("link", name="All runs").click()
+    page.get_by_role("link", name="Open the report").click()
+    expect(page.get_by_role("heading", name="What is promised, and on which conditions")).to_be_visible()
+    spent = page.get_by_role("region", name="Budgets by party").get_by_role("row").filter(has_text="القدس")
+    assert spent.locator("data").last.get_attribute("value") == told["parties"][2]["spent"]
+    operator.look("report")
+    saved = tmp_path / "report.html"
+    saved.write_bytes(home.get(run, "report.html"))
+    page.goto(saved.as_uri())  # one file, which needs no server
+    expect(page.get_by_role("heading", name="What the table supports")).to_be_visible()
+    assert page.evaluate("() => getComputedStyle(document.querySelector('.figures')).display") == "grid"
+
+    page.goto(f"{home.url}/runs")
     expect(page.get_by_role("row").filter(has_text=run)).to_contain_text("finished")
     operator.look("runs")
 
