@@ -18,14 +18,13 @@ from curator.wire import Enrolment
 from protocol.authentication import (
     NONCE_HEADER,
     PARTY_HEADER,
-    PROTOCOL_VERSION,
     SIGNATURE_HEADER,
     TIME_HEADER,
     VERSION_HEADER,
 )
+from protocol.versions import SPOKEN, UNSAID, Versions, disagreement
 
 COOKIE = "subn_session"  # of an operator's browser
-_LONGEST_ECHO = 20
 _AGENT = re.compile(r"dp-subn/([0-9A-Za-z.+-]{1,40})", re.ASCII)
 _BEARER = HTTPBearer(auto_error=False, description="An operator's key: `subn-curator init` or `operator-key add`.")
 _SIGNED = APIKeyHeader(
@@ -66,6 +65,7 @@ async def newcomer(request: Request, signature: _Signature, body: Enrolment) -> 
 
 async def operator(request: Request, credentials: _Key) -> str:
     """The label of the operator's key. In a browser, a session reads as the key does; it changes nothing here."""
+    _check_version(request)
     token = request.cookies.get(COOKIE)
     if credentials is None and token and request.method == "GET":
         return (await run_in_threadpool(service_of(request).sessions.find, token)).label
@@ -85,7 +85,7 @@ async def anybody_of(request: Request, signature: _Signature, credentials: _Key)
 
 async def _signed_request(request: Request, signature: str | None) -> SignedRequest:
     headers = request.headers
-    _check_version(headers.get(VERSION_HEADER, str(PROTOCOL_VERSION)))
+    _check_version(request)
     absent = [name for name in (PARTY_HEADER, TIME_HEADER, NONCE_HEADER, SIGNATURE_HEADER) if not headers.get(name)]
     if absent or signature is None:
         raise NotAuthenticated(f"the request is not signed: {', '.join(absent)} missing; parties sign every request")
@@ -106,13 +106,14 @@ def _software(agent: str) -> str | None:
     return found and found[1]
 
 
-def _check_version(spoken: str) -> None:
+def _check_version(request: Request) -> None:
     """At the door, where it costs nothing: a message of another version would end a run."""
-    if spoken != str(PROTOCOL_VERSION):
-        raise WrongVersion(
-            f"you speak version {spoken[:_LONGEST_ECHO]} of the protocol, this curator version {PROTOCOL_VERSION}: "
-            "update one of the two"
-        )
+    said = request.headers.get(VERSION_HEADER)
+    theirs = UNSAID if said is None else Versions.parse(said)
+    if theirs is None:
+        raise WrongVersion(f'{VERSION_HEADER}: expected a version of the protocol, "1", or a range of them, "1-2"')
+    if SPOKEN.common(theirs) is None:
+        raise WrongVersion(disagreement(theirs, SPOKEN))
 
 
 def _name(header: str) -> str:

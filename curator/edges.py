@@ -17,11 +17,11 @@ from curator.problems import Kind, problem
 from protocol.authentication import (
     CURATOR_SIGNATURE_HEADER,
     NONCE_HEADER,
-    PROTOCOL_VERSION,
     RESPONSE,
     VERSION_HEADER,
     response_text,
 )
+from protocol.versions import SPOKEN
 
 LARGEST_JSON = 2 << 20
 _SECURITY = {
@@ -30,7 +30,7 @@ _SECURITY = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
-    VERSION_HEADER: str(PROTOCOL_VERSION),
+    VERSION_HEADER: str(SPOKEN),
 }
 _ERRORS_FROM = 400
 _HEALTH = ("/healthz", "/readyz")

@@ -15,8 +15,10 @@ from urllib.parse import quote
 import httpx
 
 from curator.tls import client_context
+from protocol.authentication import VERSION_HEADER
 from protocol.connection import check_address, distrust, hung_up
 from protocol.errors import OperatorError, SubnError
+from protocol.versions import SPOKEN
 
 _TIMEOUT = httpx.Timeout(30, read=120)
 _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
@@ -53,7 +55,7 @@ class CuratorClient:
         """`ca` is the PEM text of the one CA that is trusted; without it those that this machine trusts."""
         self._url, self._wait = url, wait
         check_address(url)
-        headers = {"Authorization": f"Bearer {key}"}
+        headers = {"Authorization": f"Bearer {key}", VERSION_HEADER: str(SPOKEN)}
         timeout = _TIMEOUT
         try:
             secure = client_context(ca)

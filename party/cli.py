@@ -162,7 +162,9 @@ def _add_setting_up(groups: Any) -> None:
         "wait for your word; a party that comes with other keys is refused.",
     )
     trust.add_argument("name", metavar="NAME", help="the other party")
-    trust.add_argument("fingerprint", metavar="FINGERPRINT", help="eight groups of four digits, in quotes")
+    trust.add_argument(
+        "fingerprint", metavar="FINGERPRINT", help="eight groups of four digits, or twelve words; in quotes"
+    )
     _add(
         groups,
         "check",

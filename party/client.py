@@ -29,7 +29,6 @@ from protocol.authentication import (
     CURATOR_SIGNATURE_HEADER,
     NONCE_HEADER,
     PARTY_HEADER,
-    PROTOCOL_VERSION,
     RECEIPT_HEADER,
     REQUEST,
     RESPONSE,
@@ -42,9 +41,10 @@ from protocol.authentication import (
     response_text,
 )
 from protocol.connection import check_address, distrust, hung_up
-from protocol.errors import SubnError
+from protocol.errors import CURATOR, SubnError
 from protocol.exact import canonical_json
 from protocol.party_state import Identity
+from protocol.versions import SPOKEN, UNSAID, Versions, disagreement
 
 NONCE_BYTES = 16
 LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
@@ -235,6 +235,7 @@ class Curator:
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status_code in _LATER:
             raise Unreachable(f"{self._http.base_url} says {answer.status_code}: {_complaint(answer)}")
         self._check_signature(answer, nonce)
+        _check_version(answer)
         if answer.is_error:
             raise Declined(answer.status_code, _complaint(answer), _json_object(answer).get("culprit"))
         return answer
@@ -255,7 +256,7 @@ class Curator:
             TIME_HEADER: str(now),
             NONCE_HEADER: nonce,
             SIGNATURE_HEADER: sign(self._key, REQUEST, text).hex(),
-            VERSION_HEADER: str(PROTOCOL_VERSION),
+            VERSION_HEADER: str(SPOKEN),
             "User-Agent": _SOFTWARE,  # shown to the operator
         }
 
@@ -269,6 +270,13 @@ class Curator:
                 "party has enrolled with: something on the way answers in its place, or its key has changed (then its "
                 "operator tells you the new pin for `subn-party recognise`); nothing was believed"
             ) from None
+
+
+def _check_version(answer: httpx.Response) -> None:
+    """A curator that is told what this party speaks refuses what it does not; one that does not ask is asked here."""
+    theirs = Versions.parse(answer.headers.get(VERSION_HEADER, str(UNSAID)))
+    if theirs is None or SPOKEN.common(theirs) is None:
+        raise Declined(answer.status_code, disagreement(SPOKEN, theirs or UNSAID), CURATOR)
 
 
 def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:

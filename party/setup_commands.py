@@ -23,6 +23,7 @@ from party.said import TRIES, Said, call, curator_of, line_options, own_fingerpr
 from party.settings import CuratorSettings, Home, schema_of, write_new
 from protocol.errors import DataError
 from protocol.introduction import checked_pin, parted
+from protocol.spoken import fits, spoken
 
 
 def init(home: Home, _chosen: Any) -> Said:
@@ -37,6 +38,7 @@ def init(home: Home, _chosen: Any) -> Said:
     lines = [
         f"{'made' if is_new else 'kept'} this party's keys in {home.keys}: back them up where nobody else reads",
         f"your fingerprint: {own_fingerprint(own)}",
+        f"the same to say:  {spoken(own_fingerprint(own))}",
         f"next: say in {home.settings} which data there is and what is allowed; then `subn-party check`",
     ]
     return Said(data, lines)
@@ -61,6 +63,7 @@ def enrol(home: Home, chosen: Any) -> Said:
         f"enrolled as {name}",
         f"{'curator':20} {fingerprint(key)}   proved by your code",
         f"{name + ' (you)':20} {own_fingerprint(own)}   tell it to the other data owners",
+        f"{'':20} {spoken(own_fingerprint(own))}",
         *_peer_lines(roster),
     ]
     return Said(data, lines)
@@ -89,7 +92,7 @@ def recognise(home: Home, chosen: Any) -> Said:
 def peers(home: Home, _chosen: Any) -> Said:
     with opened(home) as house:
         roster, name, own = _roster(house), house.curator.name, own_fingerprint(house.keys)
-    lines = [f"{name + ' (you)':20} {own}", *_peer_lines(roster)]
+    lines = [f"{name + ' (you)':20} {own}", f"{'':20} {spoken(own)}", *_peer_lines(roster)]
     return Said({"name": name, "fingerprint": own, "peers": roster}, lines)
 
 
@@ -98,10 +101,10 @@ def trust(home: Home, chosen: Any) -> Said:
         shown = {peer["name"]: peer["fingerprint"] for peer in _roster(house)}
     if chosen.name not in shown:
         raise SettingsError(f"the curator knows no other party {chosen.name!r}: `subn-party peers` lists them")
-    if _digits(chosen.fingerprint) != _digits(shown[chosen.name]):
+    if not fits(chosen.fingerprint, shown[chosen.name]):
         raise Untrusted(
-            f"the curator shows the fingerprint {shown[chosen.name]} for {chosen.name}, not what you were told: "
-            "one of you was told wrong, or somebody stands in between; nothing was noted"
+            f"the curator shows the fingerprint {shown[chosen.name]} for {chosen.name} ({spoken(shown[chosen.name])}), "
+            "not what you were told: one of you was told wrong, or somebody stands in between; nothing was noted"
         )
     settings.add_peer(home, chosen.name, shown[chosen.name])
     return Said({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])
@@ -148,7 +151,8 @@ def rotate(home: Home, _chosen: Any) -> Said:
         house.audit.append("rotated", fingerprint=own_fingerprint(following))
     found = own_fingerprint(following)
     return Said(
-        {"fingerprint": found}, [f"new keys are in force; tell the other data owners your fingerprint: {found}"]
+        {"fingerprint": found},
+        [f"new keys are in force; tell the other data owners your fingerprint: {found}", spoken(found)],
     )
 
 
@@ -172,10 +176,6 @@ def _check_enrolment(name: str, url: str) -> None:
         raise SettingsError(f"{wrong} cannot be: expected a name, and a URL such as https://curator.example") from None
 
 
-def _digits(text: str) -> str:
-    return "".join(text.split()).lower()
-
-
 def _roster(house: House) -> list[dict[str, Any]]:
     """All other parties, with what is noted of them."""
     found = call(curator_of(house), lambda line: line.roster())
@@ -183,6 +183,7 @@ def _roster(house: House) -> list[dict[str, Any]]:
         {
             "name": peer.name,
             "fingerprint": shown,
+            "words": spoken(shown),
             "revoked": peer.revoked,
             "noted": noted.fingerprint if noted is not None else None,
             "compared": noted is not None and noted.fingerprint == shown,
@@ -195,7 +196,11 @@ def _roster(house: House) -> list[dict[str, Any]]:
 
 
 def _peer_lines(roster: list[dict[str, Any]]) -> list[str]:
-    return [f"{peer['name']:20} {peer['fingerprint']}   {_standing(peer)}" for peer in roster]
+    return [
+        line
+        for peer in roster
+        for line in (f"{peer['name']:20} {peer['fingerprint']}   {_standing(peer)}", f"{'':20} {peer['words']}")
+    ]
 
 
 def _standing(peer: dict[str, Any]) -> str:

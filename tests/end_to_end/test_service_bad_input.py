@@ -22,6 +22,7 @@ from protocol.party_state import Identity
 from protocol.plan import Plan
 from protocol.schema import Schema
 from protocol.terms import Terms
+from protocol.versions import SPOKEN
 from tests.end_to_end.cluster import Cluster, wait
 from tests.end_to_end.conftest import PARTIES
 from tests.support import identity, random_codes
@@ -145,7 +146,7 @@ def test_every_answer_to_a_party_is_signed(home: Cluster, raw: Raw) -> None:
         text = a.response_text(status, answer.content, nonce)
         signature = bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER])
         verify(bytes.fromhex(home.public), a.RESPONSE, text, signature)
-        assert answer.headers[a.VERSION_HEADER] == str(a.PROTOCOL_VERSION)
+        assert answer.headers[a.VERSION_HEADER] == str(SPOKEN)
 
 
 def test_a_party_is_no_operator_and_nobody_is_anybody(home: Cluster, raw: Raw, run: str) -> None:
@@ -205,7 +206,7 @@ def test_bodies_over_the_limit(home: Cluster, raw: Raw, run: str) -> None:
 
 def test_another_version_is_refused_at_the_door(raw: Raw) -> None:
     answer = raw("GET", "/v1/roster", headers={a.VERSION_HEADER: "2"})
-    refused(answer, 400, "you speak version 2 of the protocol, this curator version 1: update one of the two")
+    refused(answer, 400, "the curator speaks version 1 of the protocol, the caller version 2: bring the curator up to")
     assert answer.json()["type"].endswith(":wrong-version")
     assert raw("GET", "/v1/roster", headers={a.VERSION_HEADER: "1"}).status_code == 200
 

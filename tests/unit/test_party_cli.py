@@ -17,6 +17,7 @@ from party import said, settings
 from party.cli import main
 from party.client import Backoff
 from party.showing import amount
+from protocol.spoken import spoken
 from tests.fake_curator import NOW, URL, FakeCurator
 from tests.party_support import Party, fingerprint_of, make_home, no_wait, run_terms, write_keys
 from tests.support import BITS, MIXED, identity
@@ -181,7 +182,9 @@ def test_a_peer_is_noted_only_under_the_fingerprint_that_its_owner_told(fake, ho
     assert code == 3
     assert f"the curator shows the fingerprint {fingerprint_of(3)} for South" in complaint
     assert told("trust", "--home", home, "East", fingerprint_of(3))[0] == 2
-    assert told("trust", "--home", home, "South", fingerprint_of(3))[0] == 0
+    assert told("trust", "--home", home, "South", spoken(fingerprint_of(4)))[0] == 3
+    assert told("trust", "--home", home, "South", spoken(fingerprint_of(3)).title())[0] == 0
+    assert spoken(fingerprint_of(3)) in told("peers", "--home", home)[1]
     assert "   compared" in told("peers", "--home", home)[1]
     fake.know("South", identity(4).signing.public, identity(3).exchange.public)
     code, text, _ = told("peers", "--home", home)
