@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 SBOM ?= build/sbom.json
 
-.PHONY: help setup demo browser test check bench sbom lock clean
+.PHONY: help setup demo browser test check bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -48,6 +48,17 @@ bench: setup ## print the benchmarks' ratios, each measured side by side in one 
 sbom: setup ## write what the product is made of, from the lock file, to build/sbom.json (CycloneDX)
 	mkdir -p $(dir $(SBOM))
 	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o $(SBOM)
+
+bench-utility: setup ## error against public tables, beside central methods; writes tests/benchmarks/utility.md
+	$(BIN)/python -m tests.benchmarks.utility --check
+	$(MAKE) --no-print-directory build/peers/ready
+	$(BIN)/python -m tests.benchmarks.peers.all --python build/peers/bin/python
+	$(BIN)/python -m tests.benchmarks.utility $(if $(filter-out auto,$(WORKERS)),--workers $(WORKERS))
+
+build/peers/ready: tests/benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/pip install --quiet --disable-pip-version-check -r tests/benchmarks/peers/requirements.txt
+	touch $@
 
 lock: ## renew the pinned versions (developers only)
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header -o requirements.lock pyproject.toml

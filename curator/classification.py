@@ -68,31 +68,46 @@ def target_of(schema: Schema, name: str, values: Sequence[str]) -> Target:
     return Target(f"{name} in {', '.join(values)}", index, tuple(sorted({known[value] for value in values})))
 
 
-def misclassification(
-    schema: Schema,
-    real: Sequence[Codes],
-    synthetic: Sequence[Codes],
-    target: Target,
-    without: Sequence[int],
-    stream: Stream,
-    classifiers: Sequence[str] = CLASSIFIERS,
-) -> Iterator[Misclassified]:
-    """Trained on all synthetic rows and on the real ones that are not held out, tested on those that are."""
-    used = [index for index in range(len(schema.names)) if index != target.attribute and index not in without]
-    if not used or len(real[0]) < TESTED:
-        raise OperatorError(f"cannot classify: at least one other attribute and {TESTED} real rows are needed")
-    order = np.argsort(stream.words64(len(real[0])), kind="stable")
-    tested, trained = np.split(order, [len(order) // TESTED])
-    rows, answers = _features(real, used), target.of(real)
-    test = rows[tested], answers[tested]
-    for name in classifiers:
-        make = _classifier(name)
+class Exam:
+    """Held-out real rows, and what is asked about them."""
+
+    def __init__(
+        self, schema: Schema, real: Sequence[Codes], target: Target, without: Sequence[int], stream: Stream
+    ) -> None:
+        self._schema, self._target = schema, target
+        self._used = [i for i in range(len(schema.names)) if i != target.attribute and i not in without]
+        if not self._used or len(real[0]) < TESTED:
+            raise OperatorError(f"cannot classify: at least one other attribute and {TESTED} real rows are needed")
+        order = np.argsort(stream.words64(len(real[0])), kind="stable")
+        self._tested = [column[order[: len(order) // TESTED]] for column in real]
+        self.others = [column[order[len(order) // TESTED :]] for column in real]
+
+    def wrong(self, classifier: str, codes: Sequence[Codes]) -> float:
+        """The share of the held-out rows about which a classifier is wrong that these rows have taught."""
+        model = _classifier(classifier)(self._schema, self._used)
+        rows, wanted = self._asked(codes)
+        test_rows, test_wanted = self._asked(self._tested)
+        if (wanted == wanted[0]).all():  # nothing to learn from: the one class that there is
+            return float((test_wanted != wanted[0]).mean())
+        return _wrong(model, rows, wanted, test_rows, test_wanted)
+
+    def wrong_by_majority(self) -> float:
+        values, counts = np.unique(self._target.of(self.others), return_counts=True)
+        return float((self._target.of(self._tested) != values[np.argmax(counts)]).mean())
+
+    def _asked(self, codes: Sequence[Codes]) -> tuple[Codes, Codes]:
+        return np.stack([codes[index] for index in self._used], axis=1), self._target.of(codes)
+
+
+def misclassification(exam: Exam, target: Target, synthetic: Sequence[Codes]) -> Iterator[Misclassified]:
+    """Trained on all synthetic rows, and on the real ones that are not held out."""
+    for name in CLASSIFIERS:
         yield Misclassified(
             target=target.name,
             classifier=name,
-            synthetic=_wrong(make(schema, used), _features(synthetic, used), target.of(synthetic), *test),
-            real=_wrong(make(schema, used), rows[trained], answers[trained], *test),
-            majority=_majority(answers[trained], answers[tested]),
+            synthetic=exam.wrong(name, synthetic),
+            real=exam.wrong(name, exam.others),
+            majority=exam.wrong_by_majority(),
         )
 
 
@@ -127,21 +142,10 @@ def _gradient_boosting(schema: Schema, used: Sequence[int]) -> Any:
     return HistGradientBoostingClassifier(categorical_features=unordered, random_state=0)
 
 
-def _features(codes: Sequence[Codes], used: Sequence[int]) -> Codes:
-    return np.stack([codes[index] for index in used], axis=1)
-
-
 def _wrong(model: Any, rows: Codes, wanted: Codes, test_rows: Codes, test_wanted: Codes) -> float:
-    if (wanted == wanted[0]).all():  # nothing to learn from: the one class that there is
-        return float((test_wanted != wanted[0]).mean())
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     # One thread: several that wait for each other on a busy machine take many times as long.
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # a classifier that has not converged is measured as it is
         return float((model.fit(rows, wanted).predict(test_rows) != test_wanted).mean())
-
-
-def _majority(trained: Codes, tested: Codes) -> float:
-    values, counts = np.unique(trained, return_counts=True)
-    return float((tested != values[np.argmax(counts)]).mean())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from curator.classification import misclassification, target_of
+from curator.classification import Exam, misclassification, target_of
 from curator.coded_tables import read_codes, read_schema
 from protocol.attributes import quoted
 from protocol.comparison import attribute_sets, distances
@@ -45,7 +45,7 @@ def evaluate(question: Question) -> dict[str, Any]:
     schema = read_schema(question.schema)
     _refuse_ways(question.ways, len(schema.names))
     targets = [target_of(schema, name, group) for name, group in question.targets]
-    without = [_index(schema, name) for name in question.without]
+    without = [hidden_attribute(schema, name) for name in question.without]
     real, synthetic = (read_codes(path, schema) for path in (question.real, question.synthetic))
     return {
         "warning": WARNING,
@@ -54,7 +54,7 @@ def evaluate(question: Question) -> dict[str, Any]:
         "classification": [
             vars(rates)
             for target in targets
-            for rates in misclassification(schema, real, synthetic, target, without, held_out())
+            for rates in misclassification(Exam(schema, real, target, without, held_out()), target, synthetic)
         ],
     }
 
@@ -84,7 +84,7 @@ def _refuse_ways(ways: Sequence[int], attributes: int) -> None:
         raise OperatorError(f"--ways names {wrong}, but the schema has {attributes} attributes: take 1 to {attributes}")
 
 
-def _index(schema: Schema, name: str) -> int:
+def hidden_attribute(schema: Schema, name: str) -> int:
     if name not in schema.names:
         raise OperatorError(f"cannot leave out {quoted(name)}: the schema has no such attribute; correct the name")
     return schema.names.index(name)

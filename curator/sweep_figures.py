@@ -125,11 +125,13 @@ def _draw_group(group: Sequence[Mean], axis: str, names: Sequence[str], folder: 
 def _draw(group: Sequence[Mean], axis: str, panels: Sequence[str], title: str, path: Path) -> Path:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_UNIT * 1.25 * len(panels) + 0.6, _UNIT + 0.9), layout="constrained")
+    across = min(2, len(panels))
+    down = -(-len(panels) // across)
+    figure = Figure(figsize=(_UNIT * 1.35 * across + 0.6, _UNIT * down + 0.9), layout="constrained")
     places = sorted({one.option(axis) for one in group}, key=exact)
     labels = list(dict.fromkeys(one.label for one in group))
     for number, quantity in enumerate(panels):
-        axes = figure.add_subplot(1, len(panels), number + 1)
+        axes = figure.add_subplot(down, across, number + 1)
         for style, label in enumerate(labels):
             line = [one for one in group if (one.label, one.quantity) == (label, quantity)]
             _draw_line(axes, sorted(line, key=lambda one: exact(one.option(axis))), places, axis, label, style)
@@ -142,8 +144,8 @@ def _draw(group: Sequence[Mean], axis: str, panels: Sequence[str], title: str, p
         axes.grid(alpha=0.3)
     figure.suptitle(title)
     handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=min(4, len(names)), frameon=False)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    figure.legend(handles, names, loc="outside lower center", ncols=min(2 * across, len(names)), frameon=False)
+    figure.savefig(path, dpi=90, metadata={"Software": None})
     return path
 
 

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn, cast, get_args
@@ -78,11 +79,18 @@ class Grid:
     cells: tuple[Cell, ...]
 
     def key(self, cell: Cell) -> str:
-        """What makes a run the same run: its settings and seed, and the tables' content."""
-        source = self.sources[cell.data]
-        files = [digest(path.read_bytes()) for path in (source.table, source.schema)]
-        measured = [source.ways, [[one.name, one.values, one.without] for one in source.targets]]
-        return digest(canonical_json([files, measured, cell.options, cell.seed]))
+        """What makes a run the same run: its settings and seed, what is measured, and the tables' content."""
+        return digest(canonical_json([*self._contents[cell.data], cell.options, cell.seed]))
+
+    @cached_property
+    def _contents(self) -> dict[str, Any]:
+        return {
+            name: [
+                [digest(path.read_bytes()) for path in (source.table, source.schema)],
+                [source.ways, [[one.name, one.values, one.without] for one in source.targets]],
+            ]
+            for name, source in self.sources.items()
+        }
 
 
 def read_grid(path: Path) -> Grid:
@@ -156,6 +164,7 @@ def _cells(
     given = dict(raw)
     names = _listed(given.pop("data", list(sources)))
     label = given.pop("label", "")
+    seeds = _seeds(given.pop("seeds")) if "seeds" in given else seeds
     if unknown := [name for name in names if name not in sources]:
         raise _Mistake(f"runs on {unknown[0]!r}, of which [data.{unknown[0]}] says nothing")
     for values in product(*(_listed(value) for value in given.values())):

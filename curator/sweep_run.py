@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from curator.classification import misclassification, target_of
+from curator.classification import Exam, target_of
 from curator.coded_tables import DividedTable, read_divided, read_schema
-from curator.evaluation import distance_report, held_out
+from curator.evaluation import distance_report, held_out, hidden_attribute
 from curator.experiment import Settings, prepare, stream_of_seed
 from curator.partition import Division
 from curator.simulation import PhaseCost, Simulation, simulate
@@ -109,7 +109,6 @@ def _quality(source: Source, table: DividedTable, synthetic: Sequence[Codes]) ->
     found = {f"{ways}-way": distance_report(schema, real, synthetic, ways)["average"] for ways in source.ways}
     for target in source.targets:
         wanted = target_of(schema, target.name, target.values)
-        without = [schema.names.index(name) for name in target.without]
-        for rates in misclassification(schema, real, synthetic, wanted, without, held_out(), (CLASSIFIER,)):
-            found[f"wrong about {target.name}"] = rates.synthetic
+        exam = Exam(schema, real, wanted, [hidden_attribute(schema, name) for name in target.without], held_out())
+        found[f"wrong about {target.name}"] = exam.wrong(CLASSIFIER, synthetic)
     return {"measured": found}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crypto.randomness import Stream
-from curator.classification import misclassification, target_of
+from curator.classification import Exam, target_of
 from curator.cli import main
 from curator.evaluation import MOST_SETS
 from protocol.comparison import attribute_sets, average_distance
@@ -272,7 +272,7 @@ def test_too_few_rows_to_hold_some_out_are_refused():
     schema = Schema.parse(SCHEMA)
     rows = [np.zeros(4, dtype=np.uint8)] * 5
     with pytest.raises(Exception, match="5 real rows are needed"):
-        list(misclassification(schema, rows, rows, target_of(schema, "ill", ()), (), Stream.keyed(b"x")))
+        Exam(schema, rows, target_of(schema, "ill", ()), (), Stream.keyed(b"x"))
 
 
 def test_help_says_that_the_figures_are_not_private(world):

@@ -77,6 +77,11 @@ def test_a_grid_is_every_combination_of_what_it_lists(world):
     assert {cell.settings.method for cell in grid.cells} == {"dp-subn", "independent"}
 
 
+def test_an_entry_may_have_seeds_of_its_own(world):
+    text = HEAD + "[[runs]]\nepsilon = 1\n[[runs]]\nepsilon = 2\nseeds = [7]"
+    assert [(cell.settings.epsilon, cell.seed) for cell in grid_of(world, text).cells] == [("1", 1), ("1", 2), ("2", 7)]
+
+
 def test_decimals_stay_exact(world):
     text = HEAD + "[[runs]]\nepsilon = 0.1\ntheta = 2.5\nsplit = '1/40,1/40,1/40,1/40'"
     (first, _) = grid_of(world, text).cells
@@ -133,6 +138,14 @@ def test_files_that_are_missing_are_named(world, capsys):
     (world / "g.toml").write_text(HEAD + RUNS)
     assert main(["sweep", "--grid", str(world / "g.toml"), "--out", str(world / "out")]) == 1
     assert f"{world / 't.csv'}: No such file" in capsys.readouterr().err
+
+
+def test_a_target_that_the_schema_does_not_know_is_refused(world, capsys):
+    for text in (HEAD.replace('"ill"', '"wealth"'), HEAD.replace('["age"]', '["wealth"]')):
+        (world / "g.toml").write_text(text + "[[runs]]\nepsilon = 2")
+        options = ["--grid", str(world / "g.toml"), "--out", str(world / "out"), "--workers", "1"]
+        assert main(["sweep", *options]) == 2
+        assert '"wealth": the schema has no such attribute' in capsys.readouterr().err
 
 
 def test_without_matplotlib_the_extra_is_named_before_any_run(world, monkeypatch, capsys):
