@@ -1,6 +1,6 @@
 """A curator from a notebook: typed, a few lines from a schema to a verified table.
 
-    curator = Curator()                                # SUBN_URL and SUBN_KEY_FILE, or given here
+    curator = Curator()                                # SUBN_URL, SUBN_KEY_FILE, SUBN_CA_FILE, or given here
     plan = curator.plan("schema.json", epsilon="0.8")  # costs nothing; plan.price, plan.steps
     run = curator.run("schema.json", epsilon="0.8")
     run.wait()
@@ -34,7 +34,7 @@ from protocol.plan import EncodingName, Method, Noise, Preset, ScoreName, Update
 
 ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like
 
-DEFAULT_URL = "http://127.0.0.1:8460"
+DEFAULT_URL = "https://127.0.0.1:8460"
 _POLL_SECONDS = 0.5
 _PATIENCE = 60.0  # seconds for which a curator may be away, as in a restart
 
@@ -79,12 +79,17 @@ class Plan(wire.PlanForecast):
 class Curator:
     """For whoever holds an operator's key."""
 
-    def __init__(self, url: str | None = None, key_file: str | Path | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, key_file: str | Path | None = None, ca_file: str | Path | None = None
+    ) -> None:
+        """`ca_file` is the curator's tls/ca.pem; without it and SUBN_CA_FILE, this machine's own CAs decide."""
         file = key_file or os.environ.get("SUBN_KEY_FILE")
         if not file:
             raise OperatorError("no operator key: give key_file or SUBN_KEY_FILE (subn-curator init printed the key)")
         key = Path(file).read_text(encoding="utf-8").strip()
-        self._client = CuratorClient(url or os.environ.get("SUBN_URL") or DEFAULT_URL, key)
+        authority = ca_file or os.environ.get("SUBN_CA_FILE")
+        ca = Path(authority).read_text(encoding="utf-8") if authority else ""
+        self._client = CuratorClient(url or os.environ.get("SUBN_URL") or DEFAULT_URL, key, ca=ca)
 
     def __enter__(self) -> "Curator":
         return self

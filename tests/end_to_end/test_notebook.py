@@ -31,13 +31,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def curator(home: Cluster) -> Iterator[Curator]:
-    with Curator(home.url, home.key_file) as found:
+    with Curator(home.url, home.key_file, home.ca_file) as found:
         yield found
 
 
 def test_the_example_notebook_runs(home: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SUBN_URL", home.url)
-    monkeypatch.setenv("SUBN_KEY_FILE", str(home.key_file))
+    for name, value in home.operator.items():
+        monkeypatch.setenv(name, value)
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert sum(len(cell.source.splitlines()) for cell in code) <= 20
