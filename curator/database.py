@@ -135,9 +135,10 @@ replies = Table(
     _needed("digest", Text),
     _needed("size", BigInteger),
     Column("body", LargeBinary),  # NULL when the run is over
-    _needed("charge", Text),
+    _needed("charge", Text),  # epsilon
     _needed("receipt", LargeBinary),
     _needed("at", BigInteger),
+    _needed("delta", Text),
     Index("replies_by_party", "party", "at"),
 )
 

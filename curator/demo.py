@@ -260,7 +260,8 @@ def _say_how_good_it_is(wishes: Wishes, manifest: Manifest, data: Path) -> None:
     one, two = errors_against(*tables, schema)
     _say(f"\nerror against the pooled rows (0 equal, 1 disjoint): attributes {one:.4f}, pairs of attributes {two:.4f}")
     for record in manifest.parties:
-        _say(f"{record.name} spent {record.spent} of its epsilon {manifest.plan.epsilon}")
+        delta = f" and a delta of {record.delta}" if record.delta else ""
+        _say(f"{record.name} spent {record.spent} of its epsilon {manifest.plan.epsilon}{delta}")
 
 
 def _say(text: str) -> None:

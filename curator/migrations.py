@@ -63,6 +63,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE TABLE sessions (hash TEXT PRIMARY KEY, operator_key TEXT NOT NULL, expires BIGINT NOT NULL)",
         "ALTER TABLE parties ADD COLUMN software TEXT",
     ),
+    # 4: zcdp: what an answer costs in delta, beside its epsilon
+    _execute("ALTER TABLE replies ADD COLUMN delta TEXT NOT NULL DEFAULT '0'"),
 )
 
 

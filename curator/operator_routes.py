@@ -210,6 +210,7 @@ def plan_forecast(terms: Terms) -> wire.PlanForecast:
         plan=terms.plan.model_dump(mode="json"),
         plan_hash=terms.plan_hash,
         price={name: str(price) for name, price in zip(names, found.prices, strict=True)},
+        delta={name: str(delta) for name, delta in zip(names, found.deltas, strict=True)},
         steps=[wire.StepForecast(**vars(step)) for step in found.steps],
         bytes_per_party=found.bytes_per_party,
         seconds=found.seconds,

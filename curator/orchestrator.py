@@ -24,7 +24,7 @@ from curator.keys import CuratorKeys
 from curator.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged
 from curator.planning import request_digest, terms_for
 from curator.publication import publish, stage_costs
-from curator.receipts import charge_of, check_receipt
+from curator.receipts import check_receipt, cost_of
 from curator.run_records import ReplyRecord, RunRecord
 from curator.run_views import RunViews
 from curator.seams import Seams
@@ -229,11 +229,11 @@ class Orchestrator:
         if live.ended:
             raise self._over(live.run)
         number, due = live.expect(party, step)
-        charge = charge_of(due, number, party, body)
-        check_receipt(live.at.state.terms, number, due, charge, body, receipt)
+        charge, delta = cost_of(due, number, party, body)
+        check_receipt(live.at.state.terms, number, due, (charge, delta), body, receipt)
         outcome = judged(live, number, due, body, self._seams.streams("reference"))
         now, digest = self._seams.clock(), sha256(body).hexdigest()
-        answer = ReplyRecord(live.run, step, party, digest, len(body), str(charge), receipt, now)
+        answer = ReplyRecord(live.run, step, party, digest, len(body), str(charge), receipt, now, str(delta))
         try:
             with self._store.writing() as db:
                 write_answer(db, live, answer, body, outcome)

@@ -83,7 +83,8 @@ def describe_plan(plan: Json) -> str:
             f"{step['name']:16} {step['tables']:7,} {step['cells']:9,} {step['ciphertexts']:12,} "
             f"{step['bytes_per_party']:12,} {step['seconds']:6.1f} {error:>7}"
         )
-    lines += [f"{party} pays {price}" for party, price in plan["price"].items()]
+    deltas = {party: f" and a delta of {delta}" for party, delta in plan["delta"].items() if delta != "0"}
+    lines += [f"{party} pays {price}{deltas.get(party, '')}" for party, price in plan["price"].items()]
     lines.append(
         f"{plan['bytes_per_party']:,} bytes per party, about {plan['seconds']:.0f} s; nothing has been spent. "
         f"Plan {plan['plan_hash']}"

@@ -19,7 +19,7 @@ import numpy as np
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
 from curator.report import Tally, report_html, report_json
-from curator.run_records import Event, ReplyRecord, spent
+from curator.run_records import Event, ReplyRecord, spent, spent_delta
 from curator.tables import write_table, write_text
 from protocol.coding import labels
 from protocol.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
@@ -172,6 +172,7 @@ def _manifest(
             PartyRecord(
                 name=member.name,
                 spent=spent(replies, member.name),
+                delta=spent_delta(replies, member.name),
                 acceptance=state.acceptances[number].signature,
                 receipts=tuple(_receipt(reply) for reply in replies if reply.party == member.name),
             )
@@ -190,7 +191,8 @@ def _moment(now: int) -> str:
 
 
 def _receipt(reply: ReplyRecord) -> Receipt:
-    return Receipt(step=reply.step, charge=Fraction(reply.charge), reply=reply.digest, signature=reply.receipt)
+    charge, delta = Fraction(reply.charge), Fraction(reply.delta)
+    return Receipt(step=reply.step, charge=charge, delta=delta, reply=reply.digest, signature=reply.receipt)
 
 
 def _settle(path: Path) -> str:

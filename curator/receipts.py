@@ -14,22 +14,25 @@ from protocol.messages import Refusal, decode
 from protocol.schedule import Step
 from protocol.terms import Terms
 
+Amounts = tuple[Fraction, Fraction]  # of epsilon and delta
 
-def charge_of(step: Step, number: int, party: str, body: bytes) -> Fraction:
+
+def cost_of(step: Step, number: int, party: str, body: bytes) -> Amounts:
     """What the answer costs its party: a refusal nothing."""
+    cost = step.charge(number), step.delta(number)
     try:
-        return Fraction(0) if isinstance(decode(body, party), Refusal) else step.charge(number)
+        return (Fraction(0), Fraction(0)) if isinstance(decode(body, party), Refusal) else cost
     except MalformedMessage:
-        return step.charge(number)
+        return cost
 
 
-def check_receipt(terms: Terms, number: int, step: Step, charge: Fraction, body: bytes, receipt: bytes) -> None:
-    member = terms.plan.members[number]
-    text = receipt_text(terms.plan_hash, step.name, charge, body)
+def check_receipt(terms: Terms, number: int, step: Step, cost: Amounts, body: bytes, receipt: bytes) -> None:
+    member, (charge, delta) = terms.plan.members[number], cost
+    text = receipt_text(terms.plan_hash, step.name, charge, body, delta)
     try:
         verify(member.signing_key, RECEIPT, text, receipt)
     except CryptoError as error:
         raise Forbidden(
             f"{member.name}'s receipt for {step.name!r} does not fit: expected its signature under these bytes and the "
-            f"charge {charge}: {error}"
+            f"charge {charge}{f' with delta {delta}' if delta else ''}: {error}"
         ) from error

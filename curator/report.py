@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crypto.signing import fingerprint
 from curator import copies, report_svg
 from curator.report_figures import analysis
-from curator.run_records import ReplyRecord, spent
+from curator.run_records import ReplyRecord, spent, spent_delta
 from curator.templating import render
 from protocol.forecast import forecast
 from protocol.manifest import Cost, edges
@@ -65,6 +65,7 @@ def report_json(
                 "name": member.name,
                 "rows": member.rows,
                 "spent": str(spent(replies, member.name)),
+                "delta": str(spent_delta(replies, member.name)),
                 "phases": _by_stage(terms, replies, member.name),
             }
             for member in plan.members

@@ -49,9 +49,10 @@ class ReplyRecord:
     party: str
     digest: str
     size: int
-    charge: str
+    charge: str  # epsilon
     receipt: bytes
     at: int
+    delta: str = "0"
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,10 @@ def replies_of_run(db: Connection, run: str) -> list[ReplyRecord]:
 def spent(replies: Sequence[ReplyRecord], party: str) -> Fraction:
     """What a party's answers have cost it."""
     return sum((Fraction(reply.charge) for reply in replies if reply.party == party), Fraction(0))
+
+
+def spent_delta(replies: Sequence[ReplyRecord], party: str) -> Fraction:
+    return sum((Fraction(reply.delta) for reply in replies if reply.party == party), Fraction(0))
 
 
 def replies_of_party(db: Connection, party: str) -> list[ReplyRecord]:

@@ -104,6 +104,7 @@ class RunViews:
                     plan=plans[reply.run],
                     step=reply.step,
                     charge=reply.charge,
+                    delta=reply.delta,
                     digest=reply.digest,
                     signature=reply.receipt.hex(),
                 )
@@ -117,6 +118,7 @@ def _entry(record: RunRecord) -> wire.RunEntry:
         run=record.id,
         method=plan["method"],
         epsilon=plan["epsilon"],
+        delta=plan.get("delta", "0"),
         parties=len(plan["members"]),
         state=record.state,
         step=record.step or None,

@@ -89,11 +89,14 @@ def _findings(manifest: Manifest, files: list[str], is_known_curator: bool) -> d
         "run": plan.run,
         "plan_hash": plan.hash(),
         "method": plan.method,
+        "privacy": plan.privacy,
         "epsilon": str(plan.epsilon),
+        "delta": str(plan.delta),
         "curator_key": manifest.curator_key.hex(),
         "curator_key_was_given": is_known_curator,
         "finished": manifest.finished,
         "spent": {record.name: str(record.spent) for record in manifest.parties},
+        "spent_delta": {record.name: str(record.delta) for record in manifest.parties},
         "receipts": sum(len(record.receipts) for record in manifest.parties),
         "files": files,
     }
@@ -102,7 +105,9 @@ def _findings(manifest: Manifest, files: list[str], is_known_curator: bool) -> d
 def _in_words(found: dict[str, Any]) -> str:
     known = "as you gave it" if found["curator_key_was_given"] else "compare it, or give --curator-key"
     files = ", ".join(found["files"]) or "none at hand"
-    spent = [f"{name} spent {amount} of {found['epsilon']}" for name, amount in found["spent"].items()]
+    deltas = {name: f" and a delta of {delta}" for name, delta in found["spent_delta"].items() if delta != "0"}
+    amounts = found["spent"].items()
+    spent = [f"{name} spent {amount} of {found['epsilon']}{deltas.get(name, '')}" for name, amount in amounts]
     return "\n".join(
         [
             f"verified: run {found['run']}, {found['method']}, finished {found['finished']}",

@@ -92,7 +92,8 @@ class SentReceipt(Told):
     run: RunId
     plan: Hash
     step: str
-    charge: str
+    charge: Annotated[str, Field(description="exact epsilon")]
+    delta: str = "0"
     digest: Hash
     signature: Signature
 
@@ -190,6 +191,7 @@ class PlanForecast(Told):
     plan: dict[str, Any]
     plan_hash: Hash
     price: Annotated[dict[str, str], Field(description="exact epsilon by party")]
+    delta: Annotated[dict[str, str], Field(description="exact delta by party: 0 but with privacy zcdp")]
     steps: list[StepForecast]
     bytes_per_party: int
     seconds: float
@@ -231,6 +233,7 @@ class RunEntry(Told):
     run: RunId
     method: Method
     epsilon: str
+    delta: str
     parties: Annotated[int, Field(description="how many")]
     state: RunStateName
     step: str | None

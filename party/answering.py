@@ -20,6 +20,7 @@ from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unre
 from party.house import House
 from party.invitation import JOINING, examined, loaded, place_in
 from party.ledger import REFUSAL, Request
+from party.ledger_tables import Amounts
 from party.receipts import Receipt
 from party.sealed_state import Kept
 from protocol.agreement import agree
@@ -37,6 +38,7 @@ from protocol.secure_sum import PartySums
 from protocol.terms import Terms
 
 _LONGEST_REASON = 2000  # of a refusal
+NOTHING: Amounts = (Fraction(0), Fraction(0))
 
 Question = Count | TakeBack | Place | Learn
 Sums = Callable[[Plan, int], PartySums]
@@ -134,7 +136,9 @@ class Answering:
         """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again."""
         found, run, plan = examined(self._house, task, self._smallest_key), task.proposal.run, task.plan
         decision, reasons = found.verdict.decision, found.verdict.reasons
-        self._audit.append("asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price))
+        self._audit.append(
+            "asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price), delta=str(found.delta)
+        )
         self._audit.append("judged", run=run, plan=plan, decision=decision, reasons=list(reasons))
         return self._ledger.ask(
             run,
@@ -143,6 +147,7 @@ class Answering:
             plan=task.proposal.model_dump_json(),
             schema_text=task.schema_text,
             price=found.price,
+            delta=found.delta,
             verdict=decision,
             reasons=reasons,
         )
@@ -166,7 +171,8 @@ class Answering:
         """Set the whole price aside and freeze the rows; then say yes."""
         terms, dataset = self._terms(request), request.dataset or ""
         me, codes = place_in(self._house, terms), loaded(self._house, dataset, terms.schema)
-        self._ledger.reserve(request.run, self._house.budget(dataset).total)
+        budget = self._house.budget(dataset)
+        self._ledger.reserve(request.run, budget.total, budget.delta_total)
         frozen_rows.freeze(self._house.home.rows, terms.plan_hash, terms.schema, codes)
         rows = Rows(terms.domain, terms.encoding.encode(list(codes)))
         state, acceptance = accept(terms, me, self._house.keys.identity, rows, self._stream, self._sums_of(terms, me))
@@ -223,15 +229,23 @@ class Answering:
         self, request: Request, asked: str, mechanism: str, joined: _Joined, step: Step, reply: Reply
     ) -> Outgoing:
         """Charge, bytes and state in one transaction; memory follows only then."""
-        run, charge = request.run, step.charge(joined.kept.state.me)
+        run, me = request.run, joined.kept.state.me
+        charge, delta = step.charge(me), step.delta(me)
         kept = sealed_state.to_bytes(joined.kept)
         data = self._ledger.record(
-            run, step.name, mechanism=mechanism, charge=charge, request_digest=asked, reply=encode(reply), kept=kept
+            run,
+            step.name,
+            mechanism=mechanism,
+            charge=charge,
+            delta=delta,
+            request_digest=asked,
+            reply=encode(reply),
+            kept=kept,
         )
         self._joined[run] = joined
-        what = {"run": run, "step": step.name, "mechanism": mechanism, "charge": str(charge), "request": asked}
-        self._note("answered", **what, reply=digest(data), bytes=len(data))
-        return self._outgoing(run, request.plan_hash, step.name, charge, data)
+        what = {"run": run, "step": step.name, "mechanism": mechanism, "charge": str(charge), "delta": str(delta)}
+        self._note("answered", **what, request=asked, reply=digest(data), bytes=len(data))
+        return self._outgoing(run, request.plan_hash, step.name, (charge, delta), data)
 
     def _decline(self, request: Request, step: str, asked: str, error: SubnError) -> Outgoing:
         """A refusal as the step's answer; it ends the run."""
@@ -240,14 +254,14 @@ class Answering:
         data = self._ledger.decline(request.run, step, request_digest=asked, reply=refusal, reason=reason)
         self._note("refused", run=request.run, step=step, reason=reason)
         self._forget(request)
-        return self._outgoing(request.run, request.plan_hash, step, Fraction(0), data)
+        return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
 
     def _object(self, run: str, task: Invitation | Question, error: SubnError) -> Outgoing:
         """A refusal of what cannot be a step's answer: a second question to one step, or one of a run not joined."""
         reason = str(error)[:_LONGEST_REASON]
         self._audit.append("refused", run=run, step=task.step, reason=reason)
         sent = self._outgoing(
-            run, task.plan, task.step, Fraction(0), encode(Refusal(plan=task.plan, step=task.step, reason=reason))
+            run, task.plan, task.step, NOTHING, encode(Refusal(plan=task.plan, step=task.step, reason=reason))
         )
         request = self._ledger.request(run)
         if request is not None:
@@ -270,11 +284,13 @@ class Answering:
         stored = self._ledger.answered(request.run, step)
         if stored is None:
             return None
-        charges = [entry.charge for entry in self._ledger.entries(run=request.run) if entry.step == step]
-        return self._outgoing(request.run, request.plan_hash, step, max(charges), stored.reply)
+        entries = [entry for entry in self._ledger.entries(run=request.run) if entry.step == step]
+        charged = max((entry.charge, entry.delta) for entry in entries)
+        return self._outgoing(request.run, request.plan_hash, step, charged, stored.reply)
 
-    def _outgoing(self, run: str, plan_hash: str, step: str, charge: Fraction, reply: bytes) -> Outgoing:
-        text = receipt_text(plan_hash, step, charge, reply)
+    def _outgoing(self, run: str, plan_hash: str, step: str, charged: Amounts, reply: bytes) -> Outgoing:
+        charge, delta = charged
+        text = receipt_text(plan_hash, step, charge, reply, delta)
         return Outgoing(run, step, reply, sign(self._house.keys.identity.signing, RECEIPT, text))
 
     # Smaller things
@@ -294,7 +310,8 @@ class Answering:
             if entry.mechanism == REFUSAL:
                 self._audit.append("refused", run=run, step=step, reason=self._house.known(run).reason)
                 continue
-            what = {"run": run, "step": step, "mechanism": entry.mechanism, "charge": str(entry.charge)}
+            what = {"run": run, "step": step, "mechanism": entry.mechanism}
+            what |= {"charge": str(entry.charge), "delta": str(entry.delta)}
             reply, size = entry.reply_digest, entry.reply_bytes
             self._audit.append("answered", **what, request=entry.request_digest, reply=reply, bytes=size)
         self._log_may_lag = False

@@ -27,14 +27,14 @@ EVENTS: dict[str, frozenset[str]] = {
     "started": frozenset({"version"}),
     "stopped": frozenset({"reason"}),
     "offered": frozenset({"dataset", "schema"}),
-    "asked": frozenset({"run", "plan", "dataset", "price"}),
+    "asked": frozenset({"run", "plan", "dataset", "price", "delta"}),
     "judged": frozenset({"run", "plan", "decision", "reasons"}),
     "decided": frozenset({"run", "decision", "reason", "by"}),
-    "answered": frozenset({"run", "step", "mechanism", "charge", "request", "reply", "bytes"}),
+    "answered": frozenset({"run", "step", "mechanism", "charge", "delta", "request", "reply", "bytes"}),
     "refused": frozenset({"run", "step", "reason"}),
     "settled": frozenset({"run", "outcome", "reason"}),
     "rolled back": frozenset({"answers"}),
-    "acknowledged": frozenset({"run", "step", "charge", "dataset"}),
+    "acknowledged": frozenset({"run", "step", "charge", "delta", "dataset"}),
     "exported": frozenset({"what"}),
     "signed in": frozenset(),  # to the pages
     "compared": frozenset({"run"}),  # that it was done; what was found is for the data owner's eyes

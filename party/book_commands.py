@@ -102,7 +102,14 @@ def _acknowledge(home: Home, dataset: str | None) -> Said:
         for one in missing:
             request = house.ledger.request(one.run)
             paid_by = (request.dataset if request is not None else None) or charged
-            house.audit.append("acknowledged", run=one.run, step=one.step, charge=str(one.charge), dataset=paid_by)
+            house.audit.append(
+                "acknowledged",
+                run=one.run,
+                step=one.step,
+                charge=str(one.charge),
+                delta=str(one.delta),
+                dataset=paid_by,
+            )
     data = [one.model_dump(mode="json", exclude={"signature"}) for one in missing]
     lines = [f"charged {showing.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
     return Said(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])

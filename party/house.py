@@ -39,8 +39,10 @@ class House:
     def budget(self, dataset: str) -> Budget:
         """What may still be spent on a data set; one that the settings no longer name may spend nothing."""
         known = self.settings.datasets.get(dataset)
-        total = known.epsilon_total if known is not None else Fraction(0)
-        return Budget(total, self.ledger.spent(dataset), self.ledger.reserved(dataset))
+        total, delta_total = (known.epsilon_total, known.delta_total) if known is not None else (Fraction(0),) * 2
+        spent, delta_spent = self.ledger.spent_amounts(dataset)
+        reserved, delta_reserved = self.ledger.reserved_amounts(dataset)
+        return Budget(total, spent, reserved, delta_total, delta_spent, delta_reserved)
 
     def known(self, run: str) -> Request:
         request = self.ledger.request(run)

@@ -26,25 +26,25 @@ JOINING = "joining"
 class Examined:
     dataset: str | None  # of this party's, with the plan's schema
     price: Fraction
+    delta: Fraction
     verdict: Verdict
 
 
 def examined(house: House, task: Invitation, smallest_key: int) -> Examined:
     """The data owner's rules, applied; whatever cannot work is refused with its reason."""
-    dataset, price = None, Fraction(0)
+    dataset, price, delta = None, Fraction(0), Fraction(0)
     try:
         terms = _agreed(task, smallest_key)
         me = place_in(house, terms)
-        price = terms.price(me)
+        price, delta = terms.price(me), terms.delta(me)
         dataset = dataset_for(house.home, house.settings, terms.schema.hash)
         if dataset is None:
             raise PolicyRefusal(f"this party has no data set with the schema {terms.schema.hash[:12]}...")
         _check_rows(terms, me, loaded(house, dataset, terms.schema))
-        return Examined(
-            dataset, price, judge(house.settings.policy, house.settings.peers, terms, me, house.budget(dataset))
-        )
+        verdict = judge(house.settings.policy, house.settings.peers, terms, me, house.budget(dataset))
+        return Examined(dataset, price, delta, verdict)
     except (PlanError, SchemaError, PeerError, PolicyRefusal) as error:
-        return Examined(dataset, price, Verdict("refuse", (str(error),)))
+        return Examined(dataset, price, delta, Verdict("refuse", (str(error),)))
 
 
 def loaded(house: House, dataset: str, schema: Schema) -> Sequence[Codes]:

@@ -19,6 +19,7 @@ from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
 from party.ledger_tables import (
     APPLICATION,
     MIGRATIONS,
+    Amounts,
     Entry,
     Request,
     State,
@@ -71,6 +72,7 @@ class Ledger:
         plan: str,
         schema_text: str,
         price: Fraction,
+        delta: Fraction = Fraction(0),
         verdict: Literal["accept", "ask", "refuse"],
         reasons: Sequence[str],
     ) -> Request:
@@ -85,10 +87,11 @@ class Ledger:
                     verdict, reasons = "refuse", [_RESTORED]
                 said = canonical_json(list(reasons)).decode()
                 state = {"accept": "accepted", "ask": "asked", "refuse": "refused"}[verdict]
+                asked = (run, plan_hash, dataset, plan, schema_text, str(price), str(delta), verdict, said)
                 db.execute(
-                    "INSERT INTO requests (run, plan_hash, dataset, plan, schema_text, price, verdict, reasons, state,"
-                    " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (run, plan_hash, dataset, plan, schema_text, str(price), verdict, said, state, self._now()),
+                    "INSERT INTO requests (run, plan_hash, dataset, plan, schema_text, price, delta, verdict, reasons,"
+                    " state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*asked, state, self._now()),
                 )
             return known_request(db, run)
 
@@ -103,20 +106,17 @@ class Ledger:
                 db.execute("UPDATE requests SET state = ?, reason = ? WHERE run = ?", (wanted, reason, run))
             return known_request(db, run)
 
-    def reserve(self, run: str, total: Fraction) -> Request:
-        """Set the run's whole price aside, if `total`, what its data set may spend ever, allows; the run is active."""
+    def reserve(self, run: str, total: Fraction, delta_total: Fraction = Fraction(0)) -> Request:
+        """Set the run's whole price aside, if the totals that its data set may ever spend allow; the run is active."""
         with self._database.transaction() as db:
             request = known_request(db, run)
             if request.state == "active":
                 return request
             if request.state != "accepted" or request.dataset is None:
                 raise LedgerError(f"{run!r} is {request.state}: only an accepted run can begin")
-            committed = spent_on(db, request.dataset) + reserved_on(db, request.dataset)
-            if committed + request.price > total:
-                raise BudgetExhausted(
-                    f"{run!r} costs {request.price}, but of the {total} that {request.dataset!r} may spend only "
-                    f"{max(total - committed, Fraction(0))} is left: ask for a cheaper plan"
-                )
+            spent, reserved = spent_on(db, request.dataset), reserved_on(db, request.dataset)
+            _afford(request, "", request.price, spent[0] + reserved[0], total)
+            _afford(request, "a delta of ", request.delta, spent[1] + reserved[1], delta_total)
             db.execute("UPDATE requests SET state = 'active' WHERE run = ?", (run,))
             return known_request(db, run)
 
@@ -156,6 +156,7 @@ class Ledger:
         *,
         mechanism: str,
         charge: Fraction,
+        delta: Fraction = Fraction(0),
         request_digest: str,
         reply: bytes,
         kept: bytes | None,
@@ -174,7 +175,11 @@ class Ledger:
                 raise BudgetExhausted(
                     f"{step!r} of {run!r} costs {charge}, but only {request.reserved} of its price is left"
                 )
-            self._insert(db, run, step, mechanism, charge, request_digest, reply)
+            if not 0 <= delta <= request.reserved_delta:
+                raise BudgetExhausted(
+                    f"{step!r} of {run!r} costs a delta of {delta}, but only {request.reserved_delta} of it is left"
+                )
+            self._insert(db, run, step, mechanism, (charge, delta), request_digest, reply)
             db.execute("UPDATE requests SET kept = ? WHERE run = ?", (kept, run))
             return reply
 
@@ -186,7 +191,7 @@ class Ledger:
                 return stored.reply
             if request.state == "ended":
                 raise OutOfTurn(CURATOR, f"asks for {step!r} of {run!r}, which is ended")
-            self._insert(db, run, step, REFUSAL, Fraction(0), request_digest, reply)
+            self._insert(db, run, step, REFUSAL, (Fraction(0), Fraction(0)), request_digest, reply)
             _end(db, run, "refused", reason)
         self._database.empty_log()
         return reply
@@ -200,10 +205,16 @@ class Ledger:
     # The account
 
     def spent(self, dataset: str) -> Fraction:
+        return self.spent_amounts(dataset)[0]
+
+    def reserved(self, dataset: str) -> Fraction:
+        return self.reserved_amounts(dataset)[0]
+
+    def spent_amounts(self, dataset: str) -> Amounts:
         with self._database.reading() as db:
             return spent_on(db, dataset)
 
-    def reserved(self, dataset: str) -> Fraction:
+    def reserved_amounts(self, dataset: str) -> Amounts:
         with self._database.reading() as db:
             return reserved_on(db, dataset)
 
@@ -218,7 +229,7 @@ class Ledger:
         """Receipts of this party's own key that the ledger does not know: it was set back, or is another one."""
         with self._database.reading() as db:
             known = known_answers(db)
-        return [r for r in receipts if (r.plan, r.step, r.digest, r.charge) not in known]
+        return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
 
     def acknowledge(self, missing: Iterable[Receipt], dataset: str) -> None:
         """Charge what is missing: to the run's data set where the run is known, else to `dataset`; end those runs."""
@@ -226,20 +237,34 @@ class Ledger:
             for receipt in missing:
                 request = find_request(db, receipt.run)
                 charged = request.dataset if request is not None and request.dataset is not None else dataset
-                values = (receipt.run, receipt.plan, receipt.step, charged, str(receipt.charge), receipt.digest)
+                values = (receipt.run, receipt.plan, receipt.step, charged, str(receipt.charge), str(receipt.delta))
                 db.execute(
-                    "INSERT INTO recovered VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    (*values, self._now()),
+                    "INSERT INTO recovered (run, plan_hash, step, dataset, charge, delta, reply_digest, at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    (*values, receipt.digest, self._now()),
                 )
                 if request is not None and request.state != "ended":
                     _end(db, receipt.run, "failed", _RESTORED)
         self._database.empty_log()
 
     def _insert(
-        self, db: Connection, run: str, step: str, mechanism: str, charge: Fraction, request_digest: str, reply: bytes
+        self, db: Connection, run: str, step: str, mechanism: str, amounts: Amounts, request_digest: str, reply: bytes
     ) -> None:
-        values = (run, step, mechanism, str(charge), request_digest, digest(reply), reply, self._now())
-        db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        charge, delta = map(str, amounts)
+        values = (run, step, mechanism, charge, delta, request_digest, digest(reply), reply, self._now())
+        db.execute(
+            "INSERT INTO answers (run, step, mechanism, charge, delta, request_digest, reply_digest, reply, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+
+
+def _afford(request: Request, what: str, cost: Fraction, committed: Fraction, total: Fraction) -> None:
+    if committed + cost > total:
+        raise BudgetExhausted(
+            f"{request.run!r} costs {what}{cost}, but of the {total} that {request.dataset!r} may spend only "
+            f"{max(total - committed, Fraction(0))} is left: ask for a cheaper plan"
+        )
 
 
 def _same_request(db: Connection, run: str, step: str, request_digest: str) -> StoredReply | None:

@@ -4,7 +4,7 @@ It does not know which changes are allowed (`ledger`).
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from sqlite3 import Connection, Row
@@ -12,6 +12,7 @@ from typing import Literal
 
 from party.errors import LedgerError
 
+Amounts = tuple[Fraction, Fraction]  # of epsilon and delta
 State = Literal["asked", "accepted", "refused", "active", "ended"]
 
 RECOVERED = "recovered"  # the mechanism of an answer of which only the receipt is left
@@ -64,6 +65,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TRIGGER requests_refuse_DELETE BEFORE DELETE ON requests "
         "BEGIN SELECT RAISE(ABORT, 'what was asked stays known'); END",
     ),
+    # zcdp: beside every epsilon a delta, which is 0 for all that was pure
+    tuple(
+        f"ALTER TABLE {table} ADD COLUMN delta TEXT NOT NULL DEFAULT '0'"
+        for table in ("requests", "answers", "recovered")
+    ),
 )
 
 
@@ -85,6 +91,9 @@ class Request:
     at: str
     spent: Fraction
     reserved: Fraction
+    delta: Fraction = Fraction(0)  # of the whole run, as price is its epsilon
+    spent_delta: Fraction = Fraction(0)
+    reserved_delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -102,28 +111,29 @@ class Entry:
     plan_hash: str
     step: str
     mechanism: str
-    charge: Fraction
+    charge: Fraction  # epsilon
     request_digest: str
     reply_digest: str
     reply_bytes: int
     at: str
+    delta: Fraction = Fraction(0)
 
 
 _ENTRIES = """
 SELECT * FROM (
     SELECT 1 AS part, answers.rowid AS number, dataset, run, plan_hash, step, mechanism, charge, request_digest,
-           reply_digest, length(reply) AS reply_bytes, answers.at AS at
+           reply_digest, length(reply) AS reply_bytes, answers.at AS at, answers.delta AS delta
     FROM answers JOIN requests USING (run)
     UNION ALL
-    SELECT 2, rowid, dataset, run, plan_hash, step, 'recovered', charge, '', reply_digest, 0, at FROM recovered
+    SELECT 2, rowid, dataset, run, plan_hash, step, 'recovered', charge, '', reply_digest, 0, at, delta FROM recovered
 )
 WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
 ORDER BY part, number
 """
 _KNOWN_ANSWERS = """
-SELECT plan_hash, step, reply_digest, charge FROM answers JOIN requests USING (run)
+SELECT plan_hash, step, reply_digest, charge, answers.delta FROM answers JOIN requests USING (run)
 UNION ALL
-SELECT plan_hash, step, reply_digest, charge FROM recovered
+SELECT plan_hash, step, reply_digest, charge, delta FROM recovered
 """
 
 
@@ -159,36 +169,55 @@ def find_reply(db: Connection, run: str, step: str) -> StoredReply | None:
 
 def find_entries(db: Connection, dataset: str | None, run: str | None) -> list[Entry]:
     rows = db.execute(_ENTRIES, {"dataset": dataset, "run": run})
-    return [Entry(**{name: row[name] for name in _ENTRY_FIELDS} | {"charge": Fraction(row["charge"])}) for row in rows]
+    return [
+        Entry(
+            **{name: row[name] for name in _ENTRY_FIELDS}
+            | {"charge": Fraction(row["charge"]), "delta": Fraction(row["delta"])}
+        )
+        for row in rows
+    ]
 
 
-def known_answers(db: Connection) -> set[tuple[str, str, str, Fraction]]:
-    """Plan, step, digest and charge of every answer that this ledger has an entry for."""
-    return {(plan, step, reply, Fraction(charge)) for plan, step, reply, charge in db.execute(_KNOWN_ANSWERS)}
+def known_answers(db: Connection) -> set[tuple[str, str, str, Fraction, Fraction]]:
+    """Plan, step, digest, charge and delta of every answer that this ledger has an entry for."""
+    found = db.execute(_KNOWN_ANSWERS)
+    return {(plan, step, reply, Fraction(charge), Fraction(delta)) for plan, step, reply, charge, delta in found}
 
 
 def is_recovered(db: Connection, plan_hash: str) -> bool:
     return db.execute("SELECT 1 FROM recovered WHERE plan_hash = ?", (plan_hash,)).fetchone() is not None
 
 
-def spent_on(db: Connection, dataset: str) -> Fraction:
-    answers = db.execute("SELECT charge FROM answers JOIN requests USING (run) WHERE dataset = ?", (dataset,))
-    recovered = db.execute("SELECT charge FROM recovered WHERE dataset = ?", (dataset,))
-    return _total(answers) + _total(recovered)
+def spent_on(db: Connection, dataset: str) -> Amounts:
+    answers = db.execute(
+        "SELECT charge, answers.delta FROM answers JOIN requests USING (run) WHERE dataset = ?", (dataset,)
+    )
+    recovered = db.execute("SELECT charge, delta FROM recovered WHERE dataset = ?", (dataset,))
+    return _total([*answers, *recovered])
 
 
-def reserved_on(db: Connection, dataset: str) -> Fraction:
+def reserved_on(db: Connection, dataset: str) -> Amounts:
     rows = db.execute("SELECT * FROM requests WHERE dataset = ? AND state = 'active'", (dataset,)).fetchall()
-    return sum((_request(db, row).reserved for row in rows), Fraction(0))
+    active = [_request(db, row) for row in rows]
+    return _total([(one.reserved, one.reserved_delta) for one in active])
 
 
-def _total(charges: Iterable[tuple[str]]) -> Fraction:
-    return sum((Fraction(charge) for (charge,) in charges), Fraction(0))
+def _total(charges: Iterable[Sequence[str | Fraction]]) -> Amounts:
+    epsilon = delta = Fraction(0)
+    for charge, with_delta in charges:
+        epsilon, delta = epsilon + Fraction(charge), delta + Fraction(with_delta)
+    return epsilon, delta
 
 
 def _request(db: Connection, row: Row) -> Request:
     columns = {name: row[name] for name in row.keys() if name != "kept"}  # noqa: SIM118 - a Row iterates over values
-    spent = _total(db.execute("SELECT charge FROM answers WHERE run = ?", (row["run"],)))
-    price = Fraction(row["price"])
-    columns |= {"price": price, "reasons": tuple(json.loads(row["reasons"])), "spent": spent}
-    return Request(**columns, reserved=price - spent if row["state"] == "active" else Fraction(0))
+    spent, spent_delta = _total(db.execute("SELECT charge, delta FROM answers WHERE run = ?", (row["run"],)))
+    price, delta = Fraction(row["price"]), Fraction(row["delta"])
+    columns |= {"price": price, "delta": delta, "reasons": tuple(json.loads(row["reasons"]))}
+    columns |= {"spent": spent, "spent_delta": spent_delta}
+    is_active = row["state"] == "active"
+    return Request(
+        **columns,
+        reserved=price - spent if is_active else Fraction(0),
+        reserved_delta=delta - spent_delta if is_active else Fraction(0),
+    )

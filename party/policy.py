@@ -21,10 +21,17 @@ class Budget:
     total: Fraction
     spent: Fraction
     reserved: Fraction
+    delta_total: Fraction = Fraction(0)
+    delta_spent: Fraction = Fraction(0)
+    delta_reserved: Fraction = Fraction(0)
 
     @property
     def left(self) -> Fraction:
         return max(Fraction(0), self.total - self.spent - self.reserved)
+
+    @property
+    def delta_left(self) -> Fraction:
+        return max(Fraction(0), self.delta_total - self.delta_spent - self.delta_reserved)
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,12 @@ def _about_the_run(policy: Policy, plan: Plan) -> Iterator[str]:
 def _about_money(policy: Policy, terms: Terms, me: int, budget: Budget) -> Iterator[str]:
     price, delta = terms.price(me), terms.delta(me)
     if delta > policy.delta_per_run:
-        yield f"it costs a delta of {delta}, one run may cost {policy.delta_per_run or 'none'}: it has to be pure"
+        yield f"it costs a delta of {delta}, one run may cost {policy.delta_per_run or 'none: it has to be pure'}"
+    if delta > budget.delta_left:
+        yield (
+            f"it costs a delta of {delta}, only {budget.delta_left} is left of {budget.delta_total} "
+            f"({budget.delta_spent} spent, {budget.delta_reserved} set aside)"
+        )
     if price > policy.epsilon_per_run:
         yield f"it costs {price}, one run may cost {policy.epsilon_per_run}"
     if price > budget.left:

@@ -3,6 +3,7 @@
 It does not know the ledger, or how receipts travel.
 """
 
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field
@@ -17,6 +18,7 @@ class Receipt(Frozen):
     run: Name
     plan: Hash
     step: Name
-    charge: Annotated[Exact, Field(ge=0)]
+    charge: Annotated[Exact, Field(ge=0)]  # epsilon
+    delta: Annotated[Exact, Field(ge=0)] = Fraction(0)
     digest: Hash  # of the reply
     signature: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]

@@ -106,6 +106,7 @@ class Dataset(_Closed):
     query: str | None = Field(default=None, min_length=1, repr=False)
     schema_file: Annotated[str, Field(min_length=1, alias="schema")]
     epsilon_total: Positive
+    delta_total: Share = Fraction(0)
     person_key: Annotated[str, Field(min_length=1)] | None = None
     out_of_range: Rule | dict[str, Rule] = "refuse"
 

@@ -62,8 +62,9 @@ def summary(house: House, request: Request) -> dict[str, Any]:
         "insiders": plan.insiders,
         "synthetic_rows": plan.rows,
         "parties": [_member(house, plan, place) for place in range(plan.parties)],
+        "privacy": plan.privacy,
         "price": str(request.price),
-        "delta": str(plan.delta),
+        "delta": str(request.delta),
         "spent": str(request.spent),
         "reserved": str(request.reserved),
         "budget": None if request.dataset is None else account(house, request.dataset),
@@ -97,6 +98,8 @@ def schema_in(text: str) -> Schema | None:
 def account(house: House, dataset: str) -> dict[str, str]:
     budget = house.budget(dataset)
     named = {"total": budget.total, "spent": budget.spent, "reserved": budget.reserved, "left": budget.left}
+    named |= {"delta_total": budget.delta_total, "delta_spent": budget.delta_spent}
+    named |= {"delta_reserved": budget.delta_reserved, "delta_left": budget.delta_left}
     return {name: str(value) for name, value in named.items()}
 
 
@@ -115,6 +118,7 @@ def line_of(entry: Entry) -> dict[str, Any]:
         "step": entry.step,
         "mechanism": entry.mechanism,
         "charge": str(entry.charge),
+        "delta": str(entry.delta),
         "request": entry.request_digest,
         "reply": entry.reply_digest,
         "bytes": entry.reply_bytes,

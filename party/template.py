@@ -16,6 +16,7 @@ source = "patients.csv"         # .csv, .csv.gz, .parquet, or a database: "postg
 # query = "SELECT * FROM patients WHERE consent"        # for a database, and only there
 schema = "schema.json"          # the public schema, the same at every party
 epsilon_total = "4"             # what all runs together may ever spend on this table
+# delta_total = "1e-8"          # what runs with privacy = "zcdp" may ever add up to; without it there are none
 # person_key = "patient_id"     # a column that must name every person once; it never leaves and is not counted
 out_of_range = "refuse"         # what the schema does not list: "refuse", "clamp" (numbers) or "missing";
                                 # or by column: { age = "clamp", bmi = "missing" }
@@ -26,7 +27,7 @@ out_of_range = "refuse"         # what the schema does not list: "refuse", "clam
 [policy]
 accept = "ask"                  # "ask": you accept every run by hand; "auto": what this file allows is accepted
 epsilon_per_run = "1"           # the most that one run may cost a table
-# delta_per_run = "1/1000000000"        # allows runs that are not pure (zcdp), up to this delta; without it, none
+# delta_per_run = "1e-9"        # allows runs with privacy = "zcdp" up to this delta; far below one over your rows
 methods = ["dp-subn", "dp-ccbn", "independent"]
 noise = ["selected", "distributed", "local"]
 updates = ["accumulate", "joint"]       # not "replace", which other parties can see through

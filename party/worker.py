@@ -150,7 +150,7 @@ def check_not_rolled_back(house: House, receipts: Sequence[Receipt]) -> None:
 
 
 def _is_own(house: House, receipt: Receipt) -> bool:
-    text = receipt_text_of_digest(receipt.plan, receipt.step, receipt.charge, receipt.digest)
+    text = receipt_text_of_digest(receipt.plan, receipt.step, receipt.charge, receipt.digest, receipt.delta)
     return any(_has_signed(key, text, receipt.signature) for key in house.keys.signed_with)
 
 

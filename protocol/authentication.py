@@ -34,14 +34,16 @@ def response_text(status: int, body: bytes, request_nonce: str) -> bytes:
     return _joined(str(status), _digest(body), request_nonce)
 
 
-def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes) -> bytes:
+def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:
     """A party's statement: "for this step of this plan I sent these bytes, and it cost my rows so much"."""
-    return receipt_text_of_digest(plan_hash, step, charge, _digest(reply))
+    return receipt_text_of_digest(plan_hash, step, charge, _digest(reply), delta)
 
 
-def receipt_text_of_digest(plan_hash: str, step: str, charge: Fraction, reply_digest: str) -> bytes:
-    """The same for who has only the SHA-256 of the bytes, in hex."""
-    return _joined(plan_hash, step, str(charge), reply_digest)
+def receipt_text_of_digest(
+    plan_hash: str, step: str, charge: Fraction, reply_digest: str, delta: Fraction = Fraction(0)
+) -> bytes:
+    """The same for who has only the SHA-256 of the bytes, in hex. A delta of nothing is not mentioned."""
+    return _joined(plan_hash, step, str(charge), reply_digest, *([str(delta)] if delta else []))
 
 
 def _digest(data: bytes) -> str:

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer
 
 # Ratios may be longer, so that what is worked out from a decimal (budgets, their parts) can be written and read again.
-_EXACT = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,100}/\d{1,100})", re.ASCII)
+_EXACT = re.compile(r"[+-]?((\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE]-[0-4]?\d)?|\d{1,100}/\d{1,100})", re.ASCII)
 _LONGEST_ECHO = 60
 
 
 def exact(value: object) -> Fraction:
-    """A fraction from "0.8", "4/5", an integer or a fraction; a binary float is refused because it is none of them."""
+    """A fraction from "0.8", "4/5", "1e-9", an integer or a fraction; a binary float is refused: it is none of them."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, int) and not isinstance(value, bool):

@@ -37,7 +37,8 @@ class StepForecast:
 
 @dataclass(frozen=True)
 class Forecast:
-    prices: tuple[Fraction, ...]  # by party
+    prices: tuple[Fraction, ...]  # epsilon by party
+    deltas: tuple[Fraction, ...]
     steps: tuple[StepForecast, ...]
 
     @property
@@ -51,7 +52,8 @@ class Forecast:
 
 def forecast(terms: Terms) -> Forecast:
     prices = tuple(terms.price(party) for party in range(terms.plan.parties))
-    return Forecast(prices, tuple(_step(terms, step) for step in terms.steps))
+    deltas = tuple(terms.delta(party) for party in range(terms.plan.parties))
+    return Forecast(prices, deltas, tuple(_step(terms, step) for step in terms.steps))
 
 
 def _step(terms: Terms, step: Step) -> StepForecast:

@@ -30,14 +30,16 @@ class Receipt(Frozen):
     """A party's signed statement of one answer and its price."""
 
     step: Name
-    charge: Exact
+    charge: Exact  # epsilon
+    delta: Exact = Fraction(0)
     reply: Hash  # SHA-256 of the answer's bytes
     signature: bytes
 
 
 class PartyRecord(Frozen):
     name: Name
-    spent: Exact
+    spent: Exact  # epsilon
+    delta: Exact = Fraction(0)  # spent
     acceptance: bytes  # its signature under the plan's hash
     receipts: tuple[Receipt, ...]
 
@@ -168,19 +170,25 @@ def _check_receipts(terms: Terms, party: int, record: PartyRecord) -> None:
     if [receipt.step for receipt in record.receipts] != [step.name for step in steps]:
         raise ManifestError(f"{record.name}'s receipts are not those of the plan's {len(steps)} steps")
     for step, receipt in zip(steps, record.receipts, strict=True):
-        if receipt.charge != step.charge(party):
-            raise ManifestError(
-                f"{record.name}'s receipt for {step.name!r} says {receipt.charge}, the plan says {step.charge(party)}"
-            )
+        for what, said, due in (("", receipt.charge, step.charge(party)), ("delta ", receipt.delta, step.delta(party))):
+            if said != due:
+                raise ManifestError(
+                    f"{record.name}'s receipt for {step.name!r} says {what}{said}, the plan says {what}{due}"
+                )
         _check_receipt(terms, party, receipt)
-    total = sum((receipt.charge for receipt in record.receipts), Fraction(0))
-    if record.spent != total:
-        raise ManifestError(f"{record.name} is said to have spent {record.spent}, its receipts add up to {total}")
+    for what, said, parts in (
+        ("", record.spent, [receipt.charge for receipt in record.receipts]),
+        ("a delta of ", record.delta, [receipt.delta for receipt in record.receipts]),
+    ):
+        if said != (total := sum(parts, Fraction(0))):
+            raise ManifestError(
+                f"{record.name} is said to have spent {what}{said}, its receipts add up to {what}{total}"
+            )
 
 
 def _check_receipt(terms: Terms, party: int, receipt: Receipt) -> None:
     member = terms.plan.members[party]
-    text = receipt_text_of_digest(terms.plan_hash, receipt.step, receipt.charge, receipt.reply)
+    text = receipt_text_of_digest(terms.plan_hash, receipt.step, receipt.charge, receipt.reply, receipt.delta)
     try:
         verify(member.signing_key, RECEIPT, text, receipt.signature)
     except BrokenSeal:

@@ -5,6 +5,7 @@ It does not know any expected value.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,10 @@ class Bystander:
     def _send(self, run: str, step: str, body: bytes, refused: bool = False) -> Outgoing:
         terms = self._states[run][0]
         me = [member.name for member in terms.plan.members].index(self.name)
-        charge = next(one.charge(me) for one in terms.steps if one.name == step) if not refused else 0
-        text = receipt_text(terms.plan_hash, step, charge, body)
+        charge, delta = next((one.charge(me), one.delta(me)) for one in terms.steps if one.name == step)
+        if refused:
+            charge = delta = Fraction(0)
+        text = receipt_text(terms.plan_hash, step, charge, body, delta)
         return Outgoing(run, step, body, sign(self.identity.signing, RECEIPT, text))
 
 

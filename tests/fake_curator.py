@@ -202,14 +202,17 @@ class FakeCurator:
         if self.task(found, name) is None:
             return problem(409, f"{step!r} is not asked of {name}")
         party = [member.name for member in found.terms.plan.members].index(name)
-        charge = next((s.charge(party) for s in found.terms.steps if s.name == step), Fraction(0))
+        nothing = Fraction(0)
+        costs = ((s.charge(party), s.delta(party)) for s in found.terms.steps if s.name == step)
+        charge, delta = next(costs, (nothing, nothing))
         if isinstance(decode(body, name), Refusal):
-            charge = Fraction(0)
+            charge = delta = nothing
         signature = request.headers[a.RECEIPT_HEADER]
-        text = a.receipt_text(found.terms.plan_hash, step, charge, body)
+        text = a.receipt_text(found.terms.plan_hash, step, charge, body, delta)
         verify(bytes.fromhex(self.parties[name]["signing_key"]), a.RECEIPT, text, bytes.fromhex(signature))
         found.stored[step, name] = body
         receipt = {"run": run, "plan": found.terms.plan_hash, "step": step, "charge": str(charge)}
+        receipt |= {"delta": str(delta)}
         receipt |= {"digest": hashlib.sha256(body).hexdigest(), "signature": signature}
         self.receipts.setdefault(name, []).append(receipt)
         self.accept(found, name, body)

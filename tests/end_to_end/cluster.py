@@ -39,6 +39,7 @@ _SCRIPTS = Path(sysconfig.get_path("scripts"))
 RULES: Mapping[str, Any] = {
     "accept": "auto",
     "epsilon_per_run": "1000000",
+    "delta_per_run": "1e-3",
     "updates": ["accumulate", "joint", "replace"],
     "smallest_insiders": 0,
 }
@@ -200,7 +201,8 @@ class Cluster:
     def write_settings(self, site: Site, rules: Mapping[str, Any], total: str = "100000000") -> None:
         section = "\n".join(f"{name} = {json.dumps(value)}" for name, value in rules.items())
         (site.home / "party.toml").write_text(
-            f'[datasets.patients]\nsource = "patients.csv"\nschema = "schema.json"\nepsilon_total = "{total}"\n\n'
+            f'[datasets.patients]\nsource = "patients.csv"\nschema = "schema.json"\nepsilon_total = "{total}"\n'
+            f'delta_total = "1/2"\n\n'
             f"[policy]\n{section}\n\n[local]\nport = 0\n"
         )
 

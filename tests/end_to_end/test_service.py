@@ -30,9 +30,10 @@ def check_books(home: Cluster, run: str) -> Manifest:
     terms = agree(manifest.plan, home.schema)
     for number, record in enumerate(manifest.parties):
         assert record.spent == terms.price(number) <= manifest.plan.epsilon
+        assert record.delta == terms.delta(number) == manifest.plan.delta
         entries = [entry for entry in home.sites[record.name].cli("ledger")["entries"] if entry["run"] == run]
-        own = [(entry["step"], Fraction(entry["charge"]), entry["reply"]) for entry in entries]
-        assert own == [(receipt.step, receipt.charge, receipt.reply) for receipt in record.receipts]
+        own = [(one["step"], Fraction(one["charge"]), Fraction(one["delta"]), one["reply"]) for one in entries]
+        assert own == [(receipt.step, receipt.charge, receipt.delta, receipt.reply) for receipt in record.receipts]
     header, *rows = csv.reader(io.StringIO(home.get(run, "table.csv").decode()))
     assert tuple(header) == home.schema.names
     assert len(rows) == manifest.plan.rows
@@ -53,6 +54,26 @@ def test_every_noise_and_update(home: Cluster, noise: str, update: str) -> None:
     run = home.finished(*THREE, noise=noise, update=update, insiders=insiders, key_bits=2048)
     manifest = check_books(home, run)
     assert any(phase.ciphertexts for phase in manifest.phases) == (noise == "selected")
+
+
+@pytest.mark.parametrize(
+    ("method", "noise"),
+    [("dp-subn", "distributed"), ("dp-subn", "selected"), ("dp-ccbn", "local"), ("independent", "local")],
+)
+def test_zcdp(home: Cluster, method: str, noise: str) -> None:
+    before = home.sites["Nord"].account()
+    wishes = {"privacy": "zcdp", "delta": "1e-9", "method": method, "noise": noise, "epsilon": "4/5", "key_bits": 2048}
+    planned = home.http.post("/v1/plans", json=home.body(*THREE, **wishes)).json()
+    assert planned["delta"] == dict.fromkeys(THREE, "1/1000000000")
+    run = home.finished(*THREE, **wishes)
+    manifest = check_books(home, run)
+    assert max(record.spent for record in manifest.parties) == Fraction(4, 5)
+    assert planned["price"] == {record.name: str(record.spent) for record in manifest.parties}
+    after = home.sites["Nord"].account()
+    assert Fraction(after["delta_spent"]) - Fraction(before["delta_spent"]) == Fraction(1, 10**9)
+    report = json.loads(home.get(run, "report.json"))
+    assert (report["privacy"], report["epsilon"], report["delta"]) == ("zcdp", "4/5", "1/1000000000")
+    assert {party["delta"] for party in report["parties"]} == {"1/1000000000"}
 
 
 @pytest.mark.parametrize("noise", ["selected", "distributed"])

@@ -20,6 +20,9 @@ WEIGHTS = st.lists(st.integers(0, 10**6), min_size=1, max_size=12).filter(any)
         ("3.", Fraction(3)),
         ("-0.25", Fraction(-1, 4)),
         ("+7", Fraction(7)),
+        ("1e-9", Fraction(1, 10**9)),
+        ("2.5E-3", Fraction(1, 400)),
+        ("1e-49", Fraction(1, 10**49)),
         ("0.1000000000000000055511151231257827", Fraction(1000000000000000055511151231257827, 10**34)),
         (3, Fraction(3)),
         (Fraction(1, 3), Fraction(1, 3)),
@@ -29,8 +32,10 @@ def test_exact_numbers_are_read_without_rounding(text, value):
     assert exact(text) == value
 
 
-# no binary float, no infinity, no exponent (1e9999999 would fill the memory), no division by zero, no other script
-INEXACT_TEXTS = ["nan", "inf", "1e-1", "1E3", "1/0", "1/000", "", ".", "-", "1/2/3", "0.1/2", "1 / 2", "1_0", "½", "٣"]
+# no binary float, no infinity, no large exponent (1e9999999 would fill the memory), no division by zero, no other
+# script
+EXPONENTS = ["1e-50", "1e-100", "1e9", "1E3", "e-9", "1e-", "1/2e-3"]
+INEXACT_TEXTS = ["nan", "inf", *EXPONENTS, "1/0", "1/000", "", ".", "-", "1/2/3", "0.1/2", "1 / 2", "1_0", "½", "٣"]
 INEXACT = [0.5, float("nan"), True, None, b"1", [1], np.float64(0.5), "9" * 41, "1/" + "9" * 101]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from party.errors import AnsweredOtherwise, BudgetExhausted, DiskFull, LedgerError, PolicyRefusal, Unreadable
 from party.ledger import REFUSAL, Ledger
-from party.ledger_tables import APPLICATION, RECOVERED
+from party.ledger_tables import APPLICATION, MIGRATIONS, RECOVERED
 from party.receipts import Receipt
 from protocol.errors import OutOfTurn, PeerError
 
@@ -312,7 +312,7 @@ _PRAGMAS = {
     "synchronous": 2,
     "foreign_keys": 1,
     "secure_delete": 1,
-    "user_version": 1,
+    "user_version": 2,
     "application_id": APPLICATION,
 }
 
@@ -323,7 +323,7 @@ _PRAGMAS = {
         "UPDATE answers SET charge = '0'",
         "DELETE FROM answers",
         "DELETE FROM requests",
-        "INSERT INTO answers VALUES ('nobody', 's', 'm', '0', 'd', 'd', x'00', 'now')",
+        "INSERT INTO answers VALUES ('nobody', 's', 'm', '0', 'd', 'd', x'00', 'now', '0')",
         "INSERT INTO answers SELECT * FROM answers",
         "UPDATE requests SET state = 'paid back'",
     ],
@@ -435,12 +435,108 @@ def test_another_program_s_database_is_left_alone(path):
         Ledger.open(path)
 
 
+def test_an_older_version_s_ledger_keeps_what_is_in_it_and_owes_no_delta(path):
+    with sqlite3.connect(path) as raw:
+        for statement in MIGRATIONS[0]:
+            raw.execute(statement)
+        raw.execute(f"PRAGMA application_id = {APPLICATION}")
+        raw.execute("PRAGMA user_version = 1")
+        raw.execute(
+            "INSERT INTO requests (run, plan_hash, dataset, plan, schema_text, price, verdict, reasons, state, at) "
+            "VALUES ('old', 'h', 'patients', '{}', '[]', '1', 'accept', '[]', 'active', 'then')"
+        )
+        raw.execute("INSERT INTO answers VALUES ('old', 'correlations', 'count', '1/2', 'q', 'r', x'00', 'then')")
+        raw.execute("INSERT INTO recovered VALUES ('lost', 'p', 'initial/1', 'patients', '1/3', 'd', 'then')")
+    raw.close()
+    ledger = Ledger.open(path)
+    assert ledger.spent_amounts("patients") == (Fraction(5, 6), 0)
+    assert ledger.reserved_amounts("patients") == (HALF, 0)
+    assert [(entry.step, entry.charge, entry.delta) for entry in ledger.entries()] == [
+        ("correlations", HALF, 0),
+        ("initial/1", THIRD, 0),
+    ]
+    with pytest.raises(BudgetExhausted, match="a delta of 1/1000"):
+        spend(ledger, "old", "update/1", HALF, TINY)
+    ledger.close()
+
+
+# Deltas
+
+TINY = Fraction(1, 1000)
+
+
+def with_delta(ledger, run="run-1", price=ONE, delta=TINY, totals=(Fraction(4), 3 * TINY)):
+    ledger.ask(
+        run,
+        plan_hash=hash_of(run),
+        dataset="patients",
+        plan="{}",
+        schema_text="[]",
+        price=price,
+        delta=delta,
+        verdict="accept",
+        reasons=(),
+    )
+    return ledger.reserve(run, *totals)
+
+
+def spend(ledger, run, step, charge, delta):
+    return ledger.record(
+        run, step, mechanism="count", charge=charge, delta=delta, request_digest="q", reply=b"bytes", kept=None
+    )
+
+
+def test_deltas_are_set_aside_spent_and_freed_like_epsilons(ledger):
+    request = with_delta(ledger)
+    assert (request.delta, request.reserved_delta, request.spent_delta) == (TINY, TINY, 0)
+    spend(ledger, "run-1", "correlations", HALF, TINY)
+    spend(ledger, "run-1", "parameters", THIRD, Fraction(0))
+    assert ledger.spent_amounts("patients") == (Fraction(5, 6), TINY)
+    assert ledger.reserved_amounts("patients") == (Fraction(1, 6), 0)
+    assert [entry.delta for entry in ledger.entries()] == [TINY, 0]
+    with_delta(ledger, "run-2")
+    ledger.settle("run-2", "failed")
+    assert ledger.spent_amounts("patients") == (Fraction(5, 6), TINY)
+    ledger.settle("run-1", "finished")
+    assert ledger.reserved_amounts("patients") == (0, 0)
+
+
+def test_a_delta_that_is_not_set_aside_is_not_spent(ledger):
+    with_delta(ledger)
+    spend(ledger, "run-1", "correlations", HALF, TINY)
+    with pytest.raises(BudgetExhausted, match="costs a delta of 1/1000, but only 0 of it is left"):
+        spend(ledger, "run-1", "parameters", Fraction(0), TINY)
+    with pytest.raises(BudgetExhausted):
+        spend(ledger, "run-1", "parameters", Fraction(0), -TINY)
+
+
+def test_deltas_of_all_runs_add_up_to_the_total_at_most(ledger):
+    for number in range(3):
+        with_delta(ledger, f"run-{number}", Fraction(1, 10))
+    with pytest.raises(BudgetExhausted, match="costs a delta of 1/1000, but of the 3/1000 "):
+        with_delta(ledger, "run-3", Fraction(1, 10))
+
+
+def test_without_a_word_of_the_owner_no_delta_is_spent(ledger):
+    with pytest.raises(BudgetExhausted, match="of the 0 that 'patients' may spend"):
+        with_delta(ledger, totals=(Fraction(4),))
+
+
+def test_a_lost_answer_is_charged_with_its_delta(ledger):
+    lost = receipt("lost", "correlations").model_copy(update={"delta": TINY})
+    assert ledger.check_against([lost]) == [lost]
+    ledger.acknowledge([lost], "patients")
+    assert ledger.spent_amounts("patients") == (HALF, TINY)
+    assert ledger.check_against([lost]) == []
+    assert ledger.check_against([lost.model_copy(update={"delta": Fraction(0)})]) != []
+
+
 def test_a_newer_version_s_ledger_is_refused(ledger, path):
     ledger.close()
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    with pytest.raises(Unreadable, match="its version is 99, this program knows 1: update the program"):
+    with pytest.raises(Unreadable, match="its version is 99, this program knows 2: update the program"):
         Ledger.open(path)
 
 

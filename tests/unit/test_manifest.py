@@ -24,15 +24,17 @@ ROWS = (30, 20, 10)
 Json = dict[str, Any]
 
 
-def receipt(driver: Driver, party: int, step: str, reply: bytes, charge: Fraction) -> Receipt:
-    text = receipt_text(driver.terms.plan_hash, step, charge, reply)
+def receipt(
+    driver: Driver, party: int, step: str, reply: bytes, charge: Fraction, delta: Fraction = Fraction(0)
+) -> Receipt:
+    text = receipt_text(driver.terms.plan_hash, step, charge, reply, delta)
     signature = sign(identity(party).signing, RECEIPT, text)
-    return Receipt(step=step, charge=charge, reply=sha256(reply).hexdigest(), signature=signature)
+    return Receipt(step=step, charge=charge, delta=delta, reply=sha256(reply).hexdigest(), signature=signature)
 
 
-def genuine(method: str = "dp-subn") -> Manifest:
+def genuine(method: str = "dp-subn", **wishes: Any) -> Manifest:
     """Of a run that really took place, without cryptography around its sums."""
-    terms = terms_of(BITS, ROWS, method=method, update="accumulate")
+    terms = terms_of(BITS, ROWS, method=method, update="accumulate", **wishes)
     driver = Driver(terms, random_codes(BITS, ROWS), clear=True)
     receipts: list[list[Receipt]] = [[] for _ in ROWS]
     acceptances: dict[int, bytes] = {}
@@ -40,12 +42,14 @@ def genuine(method: str = "dp-subn") -> Manifest:
         for party, reply in driver.replies().items():
             if isinstance(reply, Acceptance):
                 acceptances[party] = reply.signature
-            receipts[party].append(receipt(driver, party, step.name, encode(reply), step.charge(party)))
+            cost = step.charge(party), step.delta(party)
+            receipts[party].append(receipt(driver, party, step.name, encode(reply), *cost))
             driver.receive(party, reply)
     records = tuple(
         PartyRecord(
             name=member.name,
             spent=terms.price(party),
+            delta=terms.delta(party),
             acceptance=acceptances[party],
             receipts=tuple(receipts[party]),
         )
@@ -73,6 +77,37 @@ def test_a_genuine_manifest_verifies(method: str) -> None:
     manifest = genuine(method)
     assert check(signed(manifest, CURATOR)) == manifest
     assert {record.spent for record in manifest.parties} == {1}
+
+
+@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+def test_a_genuine_manifest_with_deltas_verifies(method: str) -> None:
+    manifest = genuine(method, privacy="zcdp")
+    assert check(signed(manifest, CURATOR)) == manifest
+    assert {record.delta for record in manifest.parties} == {manifest.plan.delta} == {Fraction(1, 10**9)}
+    assert all(record.spent <= manifest.plan.epsilon for record in manifest.parties)
+
+
+def hide_the_delta(manifest: Json) -> None:
+    manifest["parties"][0]["delta"] = "0"
+
+
+def move_a_delta(manifest: Json) -> None:
+    charged = next(one for one in manifest["parties"][0]["receipts"] if one["delta"] != "0")
+    charged["delta"] = "0"
+
+
+@pytest.mark.parametrize(
+    ("tamper", "why"),
+    [
+        (hide_the_delta, "is said to have spent a delta of 0, its receipts add up to a delta of 1/1000000000"),
+        (move_a_delta, "says delta 0, the plan says delta 1/1000000000"),
+    ],
+)
+def test_a_delta_that_was_left_out_is_noticed(tamper: Callable[[Json], None], why: str) -> None:
+    manifest = genuine(privacy="zcdp").model_dump(mode="json")
+    tamper(manifest)
+    with pytest.raises(ManifestError, match=why):
+        check(resigned(manifest))
 
 
 def test_networks_of_several_parties_name_their_party() -> None:

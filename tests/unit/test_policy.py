@@ -50,6 +50,30 @@ def test_what_breaks_a_rule_is_refused_with_the_reason(rules, plan, reason):
     assert reason in found.reasons
 
 
+ZCDP = {"privacy": "zcdp", "delta": Fraction(1, 1000)}
+
+
+def test_no_delta_is_spent_unless_the_owner_allows_one():
+    found = verdict(**ZCDP)
+    assert found.decision == "refuse"
+    assert found.reasons == (
+        "it costs a delta of 1/1000, one run may cost none: it has to be pure",
+        "it costs a delta of 1/1000, only 0 is left of 0 (0 spent, 0 set aside)",
+    )
+
+
+def test_an_allowed_delta_is_allowed_up_to_both_limits():
+    money = {"delta_total": Fraction(3, 1000), "delta_spent": Fraction(1, 1000), "delta_reserved": Fraction(1, 1000)}
+    allowed = replace(BUDGET, **money)
+    assert verdict({"delta_per_run": "1e-3"}, budget=allowed, **ZCDP).decision == "accept"
+    per_run = verdict({"delta_per_run": "0.00099"}, budget=allowed, **ZCDP)
+    assert per_run.reasons == ("it costs a delta of 1/1000, one run may cost 99/100000",)
+    spent = replace(allowed, delta_spent=Fraction(3, 2000))
+    assert verdict({"delta_per_run": "0.1"}, budget=spent, **ZCDP).reasons == (
+        "it costs a delta of 1/1000, only 1/2000 is left of 3/1000 (3/2000 spent, 1/1000 set aside)",
+    )
+
+
 def test_all_reasons_are_given_at_once_and_no_question_is_asked():
     found = verdict({"methods": ["dp-ccbn"], "smallest_parties": 4, "smallest_rows": 25, "accept": "ask"}, peers={})
     assert found == Verdict(

@@ -92,6 +92,7 @@ def test_a_plan_is_a_table_prices_and_a_reassurance() -> None:
     plan = {
         "steps": [step | {"error": None}, step | {"error": 0.5}],
         "price": {"north": "4/5"},
+        "delta": {"north": "1/1000000000"},
         "bytes_per_party": 8000,
         "seconds": 2.5,
         "plan_hash": "ab" * 32,
@@ -99,5 +100,5 @@ def test_a_plan_is_a_table_prices_and_a_reassurance() -> None:
     lines = describe_plan(plan).splitlines()
     assert lines[1].split() == ["joining", "1", "2,000", "3", "4,000", "1.2"]
     assert lines[2].split()[-1] == "0.5000"
-    assert lines[3] == "north pays 4/5"
+    assert lines[3] == "north pays 4/5 and a delta of 1/1000000000"
     assert lines[4] == f"8,000 bytes per party, about 2 s; nothing has been spent. Plan {'ab' * 32}"
