@@ -127,9 +127,11 @@ def _charged_to(house: House, missing: list[Receipt], dataset: str | None) -> st
 
 def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
     return [
-        f"{name}: {showing.amount(one['total'])} for ever, {showing.amount(one['spent'])} spent, "
-        f"{showing.amount(one['reserved'])} set aside, {showing.amount(one['left'])} left"
+        f"{name}: {showing.amount(one[f'{kind}total'])}{what} for ever, {showing.amount(one[f'{kind}spent'])} spent, "
+        f"{showing.amount(one[f'{kind}reserved'])} set aside, {showing.amount(one[f'{kind}left'])} left"
         for name, one in accounts.items()
+        for kind, what in (("", ""), ("delta_", " of delta"))
+        if not kind or one["delta_total"] != "0" or one["delta_spent"] != "0"
     ]
 
 

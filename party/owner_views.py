@@ -13,7 +13,7 @@ from party.house import House
 from party.ledger import Entry, Request, utc_now
 from party.policy import peer_fingerprint
 from party.said import own_fingerprint
-from party.showing import account, accounts, deltas, described, line_of, listed
+from party.showing import account, accounts, described, line_of, listed
 from protocol.plan import Plan
 from protocol.promises import not_promised, odds_factor, promises
 
@@ -72,7 +72,7 @@ class Views:
             "name": name,
             "account": account(self._house, name),
             "odds": odds_factor(budget.spent + budget.reserved),
-            "delta": str(deltas(self._house, name)),
+            "delta": str(budget.delta_spent + budget.delta_reserved),
             "runs": runs[::-1],
             "picture": timeline.picture(entries, budget.total, budget.reserved, utc_now()),
         }

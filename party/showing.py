@@ -66,6 +66,7 @@ def summary(house: House, request: Request) -> dict[str, Any]:
         "price": str(request.price),
         "delta": str(request.delta),
         "spent": str(request.spent),
+        "spent_delta": str(request.spent_delta),
         "reserved": str(request.reserved),
         "budget": None if request.dataset is None else account(house, request.dataset),
     }
@@ -77,13 +78,7 @@ def promise(facts: dict[str, Any]) -> str:
     """What the run means for one person; `owners_conditions` belong to it."""
     is_over = facts["state"] in ("refused", "ended")
     epsilon = Fraction(facts["spent"] if is_over else facts["price"])
-    return about_one_person(epsilon, Fraction(facts["delta"]), is_over)
-
-
-def deltas(house: House, dataset: str) -> Fraction:
-    """What all runs add to the probability beyond epsilon, where they have spent or may still spend anything."""
-    paid = [one for one in house.ledger.requests() if one.dataset == dataset and (one.spent or one.reserved)]
-    return sum((Plan.model_validate_json(one.plan).delta for one in paid), Fraction(0))
+    return about_one_person(epsilon, Fraction(facts["spent_delta" if is_over else "delta"]), is_over)
 
 
 @lru_cache(maxsize=256)
@@ -227,6 +222,8 @@ def _about_steps(steps: list[dict[str, Any]]) -> Iterator[str]:
 
 def _about_money(facts: dict[str, Any]) -> Iterator[str]:
     yield f"  price       {amount(facts['price'])} in all; {amount(facts['spent'])} of it is spent"
+    if facts["delta"] != "0":
+        yield f"  delta       {amount(facts['delta'])}; {amount(facts['spent_delta'])} of it is spent"
     budget = facts["budget"]
     if budget is not None:
         yield (

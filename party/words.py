@@ -101,6 +101,8 @@ def _rules_of_runs(policy: Policy) -> Iterator[str]:
 
 def _rules_of(name: str, dataset: Dataset) -> Iterator[str]:
     yield f"All runs together may spend {amount(str(dataset.epsilon_total))} on “{name}”, for ever."
+    if dataset.delta_total:
+        yield f"Their deltas on “{name}” may add up to {amount(str(dataset.delta_total))}."
     if dataset.person_key is not None:
         yield f"In “{name}”, the column “{dataset.person_key}” must name every person once; it is not counted."
     rule = dataset.out_of_range
@@ -112,7 +114,7 @@ def _rules_of(name: str, dataset: Dataset) -> Iterator[str]:
 
 
 def _readable(name: str, value: Any) -> str:
-    if name in ("price", "charge"):
+    if name in ("price", "charge", "delta"):
         return amount(str(value))
     if isinstance(value, list):
         return "; ".join(map(str, value))

@@ -46,6 +46,9 @@ key = "{key}"
 """
 
 
+NO_DELTA = {"delta_total": "0", "delta_spent": "0", "delta_reserved": "0", "delta_left": "0"}
+
+
 def no_wait(_seconds: float) -> Any:
     return asyncio.sleep(0)
 

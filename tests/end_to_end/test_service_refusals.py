@@ -279,6 +279,10 @@ def test_a_schema_that_does_not_fit_the_data_is_found_first(home: Cluster) -> No
         "spent": "0",
         "reserved": "0",
         "left": "100000000",
+        "delta_total": "1/2",
+        "delta_spent": "0",
+        "delta_reserved": "0",
+        "delta_left": "1/2",
     }
 
 
