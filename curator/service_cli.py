@@ -16,6 +16,7 @@ from crypto.signing import fingerprint
 from curator.certificate_cli import add_certificate_options, make_certificates, renew_certificate, show_certificate
 from curator.certificates import Certificates
 from curator.directory import Directory
+from curator.doctor import doctor
 from curator.errors import SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
 from curator.saying import say
@@ -29,7 +30,7 @@ FAILED, USAGE_ERROR = 1, 2
 Command = Callable[[Settings, argparse.Namespace], int]
 
 _GROUPS = {
-    "set up and serve": ("init", "serve", "ready"),
+    "set up and serve": ("init", "serve", "ready", "certificate", "doctor"),
     "let people and parties in": ("operator-key", "code"),
 }
 _EXAMPLES = (
@@ -83,6 +84,9 @@ def _parser() -> GroupedParser:
     add_certificate_options(_command(shown, "renew", text, renew_certificate))
     ready = _command(commands, "ready", "ask the service whether it is at work: exit code 0 or 1", _ready)
     ready.add_argument("--port", type=int, metavar="N", help="where it listens (8460)")
+    text = "look at everything that the service needs, and say how to mend what is wrong; exit code 1 if it is bad"
+    looks = _command(commands, "doctor", text, doctor)
+    looks.add_argument("--port", type=int, metavar="N", help="where the service listens (8460)")
     keys = commands.add_parser("operator-key", help="add, list and revoke operators' keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     _command(actions, "add", "make a key; it is printed this once", _add_key).add_argument("label")

@@ -13,6 +13,7 @@ from typing import Any
 
 from party import book_commands, page_commands, ready, setup_commands
 from party.client import Declined, TalkError, Untrusted
+from party.doctor import doctor
 from party.errors import LedgerError, PolicyRefusal, RolledBack
 from party.said import Said
 from party.settings import Home
@@ -31,7 +32,7 @@ _GROUPS = {
     "set up, in this order": ("init", "check", "enrol", "peers", "trust", "offer", "serve"),
     "decide": ("requests", "accept", "refuse", "page"),
     "look back": ("ledger", "audit", "compare", "export"),
-    "keep it going": ("ready", "rotate"),
+    "keep it going": ("doctor", "ready", "rotate"),
 }
 _EXAMPLES = (
     ("make a home, then say in party.toml what may leave it", "subn-party init --home north"),
@@ -180,6 +181,14 @@ def _add_setting_up(groups: Any) -> None:
         "Row counts are public. Offer again when a table has changed.",
     )
     offer.add_argument("datasets", metavar="DATASET", nargs="*", help="names from party.toml (default: all)")
+    _add(
+        groups,
+        "doctor",
+        doctor,
+        "look at everything that is needed to take part, and say how to mend what is wrong",
+        "Connection, clock, certificates, disk, files, tables, ledger, audit log, rules, versions: one line each, ok, "
+        "warn or bad. Exit code 1 if anything is bad. Nothing about rows leaves this machine.",
+    )
     _add(
         groups,
         "rotate",

@@ -57,7 +57,7 @@ def enrol(home: Home, chosen: Any) -> Said:
     settings.add_curator(home, name, url, key, ca)
     with opened(home) as house:
         house.audit.append("enrolled", name=name, url=url, curator=fingerprint(key))
-        roster = _roster(house)
+        roster = roster_of(house)
     data = {"name": name, "fingerprint": own_fingerprint(own), "curator": fingerprint(key), "peers": roster}
     lines = [
         f"enrolled as {name}",
@@ -91,14 +91,14 @@ def recognise(home: Home, chosen: Any) -> Said:
 
 def peers(home: Home, _chosen: Any) -> Said:
     with opened(home) as house:
-        roster, name, own = _roster(house), house.curator.name, own_fingerprint(house.keys)
+        roster, name, own = roster_of(house), house.curator.name, own_fingerprint(house.keys)
     lines = [f"{name + ' (you)':20} {own}", f"{'':20} {spoken(own)}", *_peer_lines(roster)]
     return Said({"name": name, "fingerprint": own, "peers": roster}, lines)
 
 
 def trust(home: Home, chosen: Any) -> Said:
     with opened(home) as house:
-        shown = {peer["name"]: peer["fingerprint"] for peer in _roster(house)}
+        shown = {peer["name"]: peer["fingerprint"] for peer in roster_of(house)}
     if chosen.name not in shown:
         raise SettingsError(f"the curator knows no other party {chosen.name!r}: `subn-party peers` lists them")
     if not fits(chosen.fingerprint, shown[chosen.name]):
@@ -112,7 +112,7 @@ def trust(home: Home, chosen: Any) -> Said:
 
 def check(home: Home, _chosen: Any) -> Said:
     with opened(home) as house:
-        datasets = {name: _checked(house, name) for name in house.settings.datasets}
+        datasets = {name: checked(house, name) for name in house.settings.datasets}
         for one in datasets.values():
             if "schema" in one:
                 settings.dataset_for(home, house.settings, one["schema"])  # refuses two data sets of one schema
@@ -176,7 +176,7 @@ def _check_enrolment(name: str, url: str) -> None:
         raise SettingsError(f"{wrong} cannot be: expected a name, and a URL such as https://curator.example") from None
 
 
-def _roster(house: House) -> list[dict[str, Any]]:
+def roster_of(house: House) -> list[dict[str, Any]]:
     """All other parties, with what is noted of them."""
     found = call(curator_of(house), lambda line: line.roster())
     return [
@@ -213,7 +213,7 @@ def _standing(peer: dict[str, Any]) -> str:
     return f'compare with its data owner, then: subn-party trust "{peer["name"]}" "FINGERPRINT"'
 
 
-def _checked(house: House, name: str) -> dict[str, Any]:
+def checked(house: House, name: str) -> dict[str, Any]:
     """All problems of one data set before its rules, and whether it fits with them."""
     dataset = house.settings.datasets[name]
     try:
