@@ -106,6 +106,11 @@ class Project:
         """What a command prints in a service's running container."""
         return self.engine("exec", self.container(service), *command, check=check)
 
+    def is_ready(self, service: str) -> bool:
+        """As the container's health check finds it; a container that is just starting is not."""
+        command = "subn-curator" if service == "curator" else "subn-party"
+        return any(self.engine.succeeds("exec", name, command, "ready") for name in self.containers(service))
+
     def python(self, service: str, program: str) -> Any:
         """What a Python program prints there, as JSON."""
         return json.loads(self.inside(service, "python", "-c", program))

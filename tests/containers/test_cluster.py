@@ -93,14 +93,9 @@ class Cluster:
     def waits_for(self, name: str) -> list[str]:
         return [one["party"] for one in self.run(name)["waiting_for"]]
 
-    def is_ready(self, service: str) -> bool:
-        """As the container's health check finds it."""
-        command = "subn-curator" if service == "curator" else "subn-party"
-        return self.project.engine.succeeds("exec", self.project.container(service), command, "ready")
-
     def until_ready(self, *services: str) -> None:
         for service in services:
-            wait(lambda service=service: self.is_ready(service), f"{service} to be ready")
+            wait(lambda service=service: self.project.is_ready(service), f"{service} to be ready")
 
     def crash(self, service: str) -> None:
         """Its main process is killed, and not by the engine, which is to notice."""
@@ -276,7 +271,7 @@ def check_result(cluster: Cluster, run: str, method: str) -> None:
     assert "exit code 0" in desk(cluster, "sh", "-c", verify, "sh", folder)
     forge = 'cp -r "$1" /tmp/forged && echo >> /tmp/forged/table.csv && subn verify /tmp/forged/manifest.json'
     assert "exit code 1" in desk(cluster, "sh", "-c", f'{forge}; echo "exit code $?"', "sh", folder)
-    assert manifest["plan"]["method"] == method
+    assert manifest["manifest"]["plan"]["method"] == method
     for service in HOSPITALS:
         cluster.until_ready(service)
         ledger = json.loads(cluster.project.inside(service, "subn-party", "ledger", "--json"))

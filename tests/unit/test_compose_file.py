@@ -91,8 +91,7 @@ def test_a_partys_volumes_are_its_own() -> None:
 
 def test_tables_are_mounted_read_only() -> None:
     for name in PARTIES:
-        (data,) = [volume for volume in SERVICES[name]["volumes"] if ":/data" in volume]
-        assert data.endswith(":/data:ro")
+        assert [read_only for _, target, read_only in mounts(name) if target == "/data"] == [True]
 
 
 def test_secrets_are_files() -> None:
@@ -103,4 +102,16 @@ def test_secrets_are_files() -> None:
 
 
 def sources(service: str) -> set[str]:
-    return {volume.removesuffix(":ro").rsplit(":", 1)[0] for volume in SERVICES[service]["volumes"]}
+    return {source for source, _, _ in mounts(service)}
+
+
+def mounts(service: str) -> list[tuple[str, str, bool]]:
+    """Source, target, and whether it is read-only."""
+    found = []
+    for volume in SERVICES[service]["volumes"]:
+        if isinstance(volume, dict):
+            found.append((volume["source"], volume["target"], volume.get("read_only", False)))
+        else:
+            source, target, *options = volume.split(":")
+            found.append((source, target, options == ["ro"]))
+    return found
