@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -115,7 +116,9 @@ def cluster(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         made.compose("up", "--detach", "curator", "sample", *HOSPITALS)
         wait(lambda: made.inside("curator", "cat", "/operator/key", check=False), "the operator's key")
         key = made.inside("curator", "cat", "/operator/key").strip()
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}) as line:
+        trusted = ssl.create_default_context(cadata=made.inside("curator", "cat", "/operator/ca.pem"))
+        headers = {"Authorization": f"Bearer {key}"}
+        with httpx.Client(base_url=f"https://127.0.0.1:{port}", headers=headers, verify=trusted) as line:
             found = Cluster(made, line)
             found.until_ready(*SERVICES)
             yield found
@@ -136,7 +139,7 @@ def test_the_engines_own_health_check_is_the_services_readiness(cluster: Cluster
     for service in SERVICES:
         name = cluster.project.container(service)
         if engine.name == "podman":  # what its timer does where there is systemd
-            assert engine.succeeds("healthcheck", "run", name)
+            wait(lambda name=name: engine.succeeds("healthcheck", "run", name), f"{service} to be healthy")
         (found,) = json.loads(engine("inspect", name))
         health = found["State"].get("Health") or found["State"]["Healthcheck"]
         assert health["Status"] == "healthy", (service, health)
