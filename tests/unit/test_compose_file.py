@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
@@ -115,3 +116,14 @@ def mounts(service: str) -> list[tuple[str, str, bool]]:
             source, target, *options = volume.split(":")
             found.append((source, target, options == ["ro"]))
     return found
+
+
+def test_what_an_organisation_mounts_never_gets_into_an_image() -> None:
+    """Its folders lie outside of everything that a build is sent."""
+    ignore = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert ignore[0] == "*"
+    sent = {line.removeprefix("!") for line in ignore if line.startswith("!")}
+    mounted = [source for source, _, _ in mounts("party")] + [FILE["secrets"]["enrolment-code"]["file"]]
+    folders = {re.sub(r"^\$\{\w+:-(.*)\}$", r"\1", source).split("/")[1] for source in mounted}
+    assert folders == {"site"}
+    assert not folders & sent
