@@ -56,10 +56,17 @@ class Keys(Frozen):
     contributions: tuple[bytes, ...]  # by sender, sealed to the recipient
 
 
+Roster = Annotated[
+    tuple[bytes, ...],
+    Field(description="every member's signature under the plan, in the first task that a party gets after joining"),
+]
+
+
 class Count(Message):
     """Curator to party: the tables of one sum pass, or of one party's update."""
 
     kind: Literal["count"] = "count"
+    roster: Roster = ()
     tables: tuple[Variables, ...]
     keys: Keys | None = None
     masked: tuple[Index, ...] = ()  # update=replace: tables whose former noise the predecessor takes out
@@ -82,6 +89,7 @@ class Place(Message):
     """Curator to party: the network so far; place your share of the variables."""
 
     kind: Literal["place"] = "place"
+    roster: Roster = ()
     families: tuple[Family, ...]
 
 
@@ -96,6 +104,7 @@ class Learn(Message):
     """Curator to party (method independent): learn a model of your own rows."""
 
     kind: Literal["learn"] = "learn"
+    roster: Roster = ()
 
 
 class Learned(Message):

@@ -17,7 +17,7 @@ from protocol.group import PairKeys, group_contributions
 from protocol.messages import Acceptance, Count, Invitation, Learn, Place, Reply, TakeBack, Task
 from protocol.party_state import Identity, PartyState
 from protocol.queries import is_sum_pass
-from protocol.requests import check_count, check_place, check_take_back
+from protocol.requests import check_count, check_place, check_roster, check_take_back
 from protocol.run import ACCEPTANCE_CONTEXT
 from protocol.schedule import Step
 from protocol.secure_sum import PartySums, PlainSums
@@ -53,6 +53,8 @@ def check(state: PartyState, task: Task) -> Step:
         raise OutOfTurn(CURATOR, f"asks for {task.step!r} of another plan or step, {step.name!r} is due")
     if not isinstance(task, _expected_kind(state, step)):
         raise OutOfTurn(CURATOR, f"sent {task.kind!r} for {step.name!r}")
+    if not state.answered:
+        check_roster(state.terms, task)
     if isinstance(task, Count):
         check_count(state, step, task)
     elif isinstance(task, TakeBack):

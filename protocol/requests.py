@@ -5,14 +5,34 @@ It does not know rows: a request is judged before anything is read.
 
 from collections.abc import Sequence
 
+from crypto.errors import BrokenSeal
+from crypto.signing import verify
 from protocol.domain import Variables
 from protocol.errors import CURATOR, FailedCheck
-from protocol.messages import Count, Place, TakeBack
+from protocol.messages import Count, Place, TakeBack, Task
 from protocol.network import Family, Network
 from protocol.party_state import PartyState
 from protocol.queries import candidate_families, is_sum_pass
+from protocol.run import ACCEPTANCE_CONTEXT
 from protocol.schedule import Step
 from protocol.terms import Terms
+
+
+def check_roster(terms: Terms, task: Task) -> None:
+    """Every member of the plan has signed it, and with it the names and keys of all: nobody is only said to take part.
+
+    Privacy: what a party says counts on the others' masks and noise, so it says nothing before they are all in.
+    """
+    members, signatures = terms.plan.members, getattr(task, "roster", ())
+    if len(signatures) != len(members):
+        raise FailedCheck(
+            CURATOR, f"shows {len(signatures)} signatures under the plan before the first task, {len(members)} expected"
+        )
+    for member, signature in zip(members, signatures, strict=True):
+        try:
+            verify(member.signing_key, ACCEPTANCE_CONTEXT, terms.plan_hash.encode(), signature)
+        except BrokenSeal:
+            raise FailedCheck(CURATOR, f"cannot show that {member.name} has signed this plan") from None
 
 
 def check_count(state: PartyState, step: Step, task: Count) -> None:

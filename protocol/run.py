@@ -78,7 +78,7 @@ def tasks(state: RunState) -> dict[int, Task]:
         schema = terms.schema.to_json()
         invitation = Invitation(plan=terms.plan_hash, step=step.name, proposal=terms.plan, schema_text=schema)
         return dict.fromkeys(step.parties, invitation)
-    asked = questions(terms, step, state.knowledge)
+    asked = {party: _with_roster(state, party, task) for party, task in questions(terms, step, state.knowledge).items()}
     if state.keys is not None and step == _first_sum_pass(terms):
         return {party: _with_keys(state, party, task) for party, task in asked.items()}
     return asked
@@ -169,6 +169,16 @@ def _delivery_bytes(state: RunState, step: Step, party: int) -> int:
 
 def _first_sum_pass(terms: Terms) -> Step | None:
     return next((step for step in terms.steps if is_sum_pass(terms, step)), None)
+
+
+def _with_roster(state: RunState, party: int, task: Task) -> Task:
+    """Everybody's signature under the plan, before a party says anything about its rows."""
+    first = next(step for step in state.terms.steps[1:] if party in step.parties)
+    if state.step != first:
+        return task
+    return task.model_copy(
+        update={"roster": tuple(state.acceptances[one].signature for one in sorted(state.acceptances))}
+    )
 
 
 def _with_keys(state: RunState, party: int, task: Task) -> Task:

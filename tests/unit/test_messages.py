@@ -19,7 +19,9 @@ def refusal(data: bytes) -> str:
 
 def test_bytes_begin_with_magic_version_and_length():
     data = encode(MESSAGES["learn"])
-    assert data == b'SUBN\x01\x00\x00\x00\x6a{"kind":"learn","plan":"' + HASH.encode() + b'","step":"models"}'
+    assert (
+        data == b'SUBN\x01\x00\x00\x00\x76{"kind":"learn","plan":"' + HASH.encode() + b'","roster":[],"step":"models"}'
+    )
 
 
 def test_the_blob_follows_the_header_as_it_is():
