@@ -23,7 +23,7 @@ CLASSES: tuple[tuple[float, str], ...] = (
 _MOST_BARS = 16
 _MOST_NAMED = 60  # attributes whose names fit beside the heat map
 _MOST_TITLED = 40  # attributes whose pairs each say their numbers
-_PER_ROW = 7  # boxes of the network beside each other
+_PER_ROW = 6  # boxes of the network beside each other
 _LABEL = 18
 
 

@@ -89,8 +89,13 @@ async def _pictures(service: Service, run: str, terms: Terms, after: int, token:
             yield format_sse_event(event="standing", data_str=picture)
             if news and news[-1].kind == "ended":
                 break
-            await asyncio.sleep(min(max(_QUICKEST, _IDLE_SHARE * worked), _SLOWEST))
+            await asyncio.sleep(rest_after(worked))
         yield format_sse_event(event="ended", data_str="ended")
+
+
+def rest_after(worked: float) -> float:
+    """Seconds until the next picture."""
+    return min(max(_QUICKEST, _IDLE_SHARE * worked), _SLOWEST)
 
 
 def _picture(service: Service, run: str, terms: Terms, token: str) -> tuple[str, float]:

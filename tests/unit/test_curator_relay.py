@@ -119,3 +119,24 @@ def test_deadlines_pass_without_anybody_asking(desk):
     run = desk.run(**PLAIN)
     asyncio.run(scene())
     assert desk.views.run(run).state == "timed_out"
+
+
+def test_what_happens_to_other_runs_is_not_looked_up(desk):
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            looked_up = []
+            news = relay._news
+            relay._news = lambda run, after: (looked_up.append(run), news(run, after))[1]
+            stream = relay.news(quiet, len(desk.views.events(quiet)))
+            waiting = asyncio.create_task(anext(stream))
+            while not looked_up:
+                await asyncio.sleep(0.01)
+            for _ in range(5):
+                desk.orchestrator.changed(other)
+                await asyncio.sleep(0.01)
+            assert looked_up == [quiet]
+            await asyncio.to_thread(desk.orchestrator.cancel, quiet)
+            assert [event.kind for event in await asyncio.wait_for(waiting, SOON)] == ["ended"]
+
+    quiet, other = desk.run(key="quiet", **PLAIN), desk.run(key="other", **PLAIN)
+    asyncio.run(scene())

@@ -14,6 +14,7 @@ from curator.callers import COOKIE
 from curator.page_frame import POLICY
 from curator.plan_form import Field, fields, request_of
 from curator.run_grid import advice, grid
+from curator.run_pages import rest_after
 from curator.sessions import LIFE_SECONDS
 from protocol.errors import PlanError
 from protocol.promises import not_promised, odds_factor, promises
@@ -405,6 +406,11 @@ def test_a_page_of_a_run_that_moves_gets_pictures_until_it_ends(desk):
         assert "Cancel this run" not in shown
 
     with_api(desk, story)
+
+
+def test_drawing_a_run_takes_a_hundredth_of_the_time():
+    assert [rest_after(worked) for worked in (0.0, 0.001, 0.01, 0.05)] == [1.0, 1.0, 1.0, 5.0]
+    assert rest_after(1.0) == 10.0  # the very first picture, and nobody waits longer
 
 
 def test_cancelling_needs_the_form_and_gives_the_reason(desk):
