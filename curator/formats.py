@@ -127,6 +127,18 @@ def human(text: str) -> Markup:
     return Markup('<bdi dir="auto">{}</bdi>').format(escape(text))
 
 
+def marked(text: str) -> Markup:
+    """Commands stand between back quotes."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in
+                           enumerate(parts))  # fmt: skip
+
+
+def factor(text: str) -> str:
+    """A factor that `promises.odds_factor` gave: a number, or in words that it is too large for one."""
+    return f"× {text}" if text[0].isdigit() else text
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "exact_number": exact_number,
     "count": count,
@@ -141,4 +153,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "stage": stage,
     "step": step,
     "human": human,
+    "marked": marked,
+    "factor": factor,
 }

@@ -5,7 +5,7 @@ It does not know how parties are kept (`directory`); what it shows is what the J
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Path, Response
+from fastapi import APIRouter, Form, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import TypeAdapter, ValidationError
 
@@ -31,14 +31,16 @@ def parties(session: SignedIn, service: TheService, after: After = "") -> Respon
 
 
 @router.post("/parties/codes")
-async def new_code(session: Sending, service: TheService, name: Annotated[str, Form()] = "") -> Response:
+async def new_code(
+    request: Request, session: Sending, service: TheService, name: Annotated[str, Form()] = ""
+) -> Response:
     """The code is shown this once, on the page that answers."""
     try:
         body = wire.CodeRequest(name=_checked(name.strip()))
         code = await run_in_threadpool(operator_routes.new_code, session.label, body, service)
     except SubnError as error:
-        return await run_in_threadpool(_page, session, service, "", None, str(error))
-    return await run_in_threadpool(_page, session, service, "", code)
+        return await run_in_threadpool(_page, session, service, wrong=str(error))
+    return await run_in_threadpool(_page, session, service, code=code, address=str(request.base_url).rstrip("/"))
 
 
 @router.post("/parties/{name}/revoke")
@@ -48,7 +50,12 @@ async def revoke(_session: Sending, name: Annotated[PartyName, Path()], service:
 
 
 def _page(
-    session: Session, service: Service, after: str = "", code: wire.Code | None = None, wrong: str | None = None
+    session: Session,
+    service: Service,
+    after: str = "",
+    code: wire.Code | None = None,
+    address: str = "",
+    wrong: str | None = None,
 ) -> Response:
     found = operator_routes.parties(session.label, service, _PER_PAGE, after)
     titles = {record.hash: record.title for record in service.directory.schemas()}
@@ -60,6 +67,7 @@ def _page(
         following=found.next,
         titles=titles,
         code=code,
+        address=address,
         wrong=wrong,
     )
 

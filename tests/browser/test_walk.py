@@ -87,7 +87,7 @@ def test_the_walk_of_the_readme(
     page.locator("#steps").get_by_text("answered", exact=True).first.wait_for(timeout=120_000)
 
     # The curator's certificate is its own: a reader is warned, and goes on.
-    operator = watch(ignore_https_errors=True)
+    operator = watch()
     desk = operator.open(addresses["second"])
     desk.get_by_label("Operator's key").fill(addresses["key"])
     desk.get_by_role("button", name=buttons[2]).click()

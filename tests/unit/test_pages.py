@@ -293,7 +293,7 @@ def test_a_code_is_shown_once_and_works(desk):
     async def story(api):
         await sign_in(api)
         answer = await send(api, "/parties/codes", name=" Süd Klinik ")
-        code = re.search(r'<code id="code">(\w+)</code>', answer.text)[1]
+        code = re.search(r'<code id="code">(\w+)[.\w]*</code>', answer.text)[1]
         assert code not in (await api.http.get("/parties")).text
         desk.orchestrator.directory.enrol(code, "Süd Klinik", bytes(32), bytes(32))
         assert "Süd Klinik" in (await api.http.get("/parties")).text
@@ -463,6 +463,11 @@ def test_sizes_times_and_errors_read_well():
         "5.00%",
         "&lt; 0.1%",
     ]
+
+
+def test_commands_in_advice_are_code_and_nothing_else_is_markup():
+    assert formats.marked("run `subn x` <b>") == "run <code>subn x</code> &lt;b&gt;"
+    assert [formats.factor(text) for text in ("2.23", "more than 1,000")] == ["× 2.23", "more than 1,000"]
 
 
 def test_the_odds_are_never_said_smaller_than_they_are():
