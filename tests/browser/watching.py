@@ -116,7 +116,6 @@ def watched_page(browser: Browser, **settings: Any) -> Iterator[Watched]:
         locale="en-GB",
         timezone_id="UTC",
         accept_downloads=True,
-        ignore_https_errors=True,  # a curator's CA is its own; that clients check it is tested elsewhere
         **settings,
     )
     try:
