@@ -120,6 +120,7 @@ def document(book: Book, records: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield from _parties(book)
     yield from _skew(book)
     yield from _updates(book)
+    yield from _ablation(book)
     yield from _refused(records)
 
 
@@ -254,6 +255,24 @@ def _updates(book: Book) -> Iterator[str]:
     epsilons = sorted({epsilon for group in groups.values() for epsilon in group}, key=float)
     rows = [[update, *(_cell(group.get(epsilon)) for epsilon in epsilons)] for update, group in groups.items()]
     yield _table(["update", *(f"epsilon {epsilon}" for epsilon in epsilons)], rows)
+
+
+def _ablation(book: Book) -> Iterator[str]:
+    """Entries of the grid whose label begins with "without" switch one lever of `recommended` off."""
+    labels = sorted({one.label for one in book.means if one.label.startswith("without ")})
+    if not labels:
+        return
+    yield "## Each lever of `recommended` switched off alone"
+    yield "Error, and in brackets what it is of the error with the lever on."
+    places = sorted({(one.data, one.option("epsilon")) for one in book.means if one.label in labels})
+    rows = []
+    for label in labels:
+        cells = []
+        for data, epsilon in places:
+            off, on = (book.find(data, each, epsilon=epsilon) for each in (label, RECOMMENDED))
+            cells.append("" if off is None or on is None else f"{_cell(off)} ({off.mean / on.mean:.2f})")
+        rows.append([label, *cells])
+    yield _table(["", *(f"{data}, {epsilon}" for data, epsilon in places)], rows)
 
 
 def _refused(records: Sequence[dict[str, Any]]) -> Iterator[str]:

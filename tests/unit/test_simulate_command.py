@@ -4,12 +4,15 @@ import csv
 import gzip
 import json
 from fractions import Fraction
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curator.cli import main
+from curator.service_cli import main as curator_service
+from party.cli import main as party
 
 SCHEMA: dict[str, Any] = {
     "title": "clinics",
@@ -457,6 +460,14 @@ def test_the_command_introduces_itself(capsys):
     out = capsys.readouterr().out
     assert "simulate" in out
     assert "differential privacy" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("program", "run"), [("subn", main), ("subn-curator", curator_service), ("subn-party", party)])
+def test_every_program_says_its_version(capsys, program, run):
+    with pytest.raises(SystemExit) as stop:
+        run(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"{program} {version('dp-subn')}\n"
 
 
 def test_no_command_is_a_mistake(capsys):
