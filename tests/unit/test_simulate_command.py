@@ -343,7 +343,7 @@ def test_a_schema_that_is_no_json_is_refused(world):
         (["--epsilon", "0"], "epsilon is 0: it must be positive"),
         (["--epsilon", "-1"], "epsilon is -1: it must be positive"),
         (["--epsilon", "abc"], """--epsilon: expected an exact number such as "0.8" or "4/5", found 'abc'"""),
-        (["--epsilon", "1e-1"], """--epsilon: expected an exact number such as "0.8" or "4/5", found '1e-1'"""),
+        (["--epsilon", "1e1"], """--epsilon: expected an exact number such as "0.8" or "4/5", found '1e1'"""),
         (["--epsilon", "nan"], """--epsilon: expected an exact number such as "0.8" or "4/5", found 'nan'"""),
         (["--epsilon", "1/0"], """--epsilon: expected an exact number such as "0.8" or "4/5", found '1/0'"""),
         (["--parties", "1"], "1 party is no federation: at least 2 are needed"),
