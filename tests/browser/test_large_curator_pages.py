@@ -158,6 +158,7 @@ def test_a_report_over_two_hundred_attributes_reads(watched: Watched, tmp_path: 
     (tmp_path / "report.html").write_text(text)
     page = watched.open((tmp_path / "report.html").as_uri())
     assert page.locator(".plots figure").count() == ATTRIBUTES
-    watched.look("large-report")
+    watched.photograph("large-report-1280-light")
+    watched.check_access("the report over 200 attributes")
     watched.check_width("the report")
     assert re.search("199 pairs are", page.locator("main").text_content() or "")

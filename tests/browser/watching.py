@@ -57,7 +57,7 @@ class Watched:
                 self.page.set_viewport_size({"width": width, "height": _HEIGHT})
                 for scheme in SCHEMES:
                     self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-                    self._photograph(f"{name}-{width}-{scheme}")
+                    self.photograph(f"{name}-{width}-{scheme}")
                     self.check_access(f"{name} at {width} pixels, {scheme}")
                 self.check_width(name)
         finally:
@@ -80,7 +80,8 @@ class Watched:
         wrong = [one for one in self.complaints if not any(part in one for part in self.expected)]
         assert not wrong, "\n".join(["the browser complains:", *wrong])
 
-    def _photograph(self, name: str) -> None:
+    def photograph(self, name: str) -> None:
+        """As it is now, the whole page."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True, animations="disabled")
 
