@@ -26,6 +26,8 @@ STAGES: Mapping[str, str] = {
     "joining": "Joining",
     "correlations": "Correlations",
     "initial": "First network",
+    "tables": "Tables of what was picked",
+    "further": "Further pairs",
     "update": "Updates",
     "candidates": "Candidates",
     "models": "Models",

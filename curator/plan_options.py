@@ -25,10 +25,10 @@ _WISHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--delta", {"type": _fraction, "metavar": "D", "help": "of --privacy zcdp, below one over the rows (1e-9)"}),
     ("--insiders", {"type": int, "metavar": "T", "help": "curious parties that may pool what they know (1)"}),
     ("--noise", {"choices": ("selected", "distributed", "local"), "help": "whose noise stays in the sums"}),
-    ("--update", {"choices": ("accumulate", "replace", "joint"), "help": "how phase 3 updates the network"}),
+    ("--update", {"choices": ("accumulate", "replace", "joint", "guided"), "help": "how phase 3 updates the network"}),
     ("--rounds", {"type": int, "metavar": "R", "help": "rounds of --update joint"}),
     ("--encoding", {"choices": ("native", "binary", "gray", "hierarchical"), "help": "attributes to variables"}),
-    ("--score", {"choices": ("I", "F", "R"), "help": "how phase 2 scores a parent set"}),
+    ("--score", {"choices": ("I", "F", "R", "M"), "help": "how phase 2 scores a parent set"}),
     ("--choice", {"choices": ("permute-and-flip", "exponential"), "help": "how phase 2 picks one"}),
     (
         "--split",

@@ -133,7 +133,7 @@ class Policy(_Closed):
     delta_per_run: Share = Fraction(0)  # none: only pure runs
     methods: tuple[Method, ...] = _all_of("dp-subn", "dp-ccbn", "independent")
     noise: tuple[Noise, ...] = _all_of("selected", "distributed", "local")
-    updates: tuple[Update, ...] = _all_of("accumulate", "joint")
+    updates: tuple[Update, ...] = _all_of("accumulate", "joint", "guided")
     smallest_parties: Annotated[int, Field(ge=2)] = 2
     smallest_rows: Annotated[int, Field(ge=1)] = 1
     smallest_insiders: Annotated[int, Field(ge=0)] = 1

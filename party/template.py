@@ -30,7 +30,7 @@ epsilon_per_run = "1"           # the most that one run may cost a table
 # delta_per_run = "1e-9"        # allows runs with privacy = "zcdp" up to this delta; far below one over your rows
 methods = ["dp-subn", "dp-ccbn", "independent"]
 noise = ["selected", "distributed", "local"]
-updates = ["accumulate", "joint"]       # not "replace", which other parties can see through
+updates = ["accumulate", "joint", "guided"]  # not "replace", which other parties can see through
 smallest_parties = 2            # a run has at least so many parties
 smallest_rows = 100             # and each of them at least so many rows
 smallest_insiders = 1           # a run must protect you from so many other parties that pool what they know;

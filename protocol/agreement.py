@@ -109,6 +109,7 @@ def _check_method(terms: Terms) -> None:
         )
     if plan.method != "dp-subn":
         return
+    _check_model(terms)
     e1, _, e3, _ = plan.split
     if e3 and not e1:
         raise PlanError("updates need correlations: give 'correlations' a budget, or 'frontier and updates' none")
@@ -116,6 +117,27 @@ def _check_method(terms: Terms) -> None:
         raise PlanError(
             "update=replace protects nobody against other parties, because the party whose noise is kept can take it "
             "out: choose update=accumulate, or insiders=0 if you trust every party"
+        )
+
+
+def _check_model(terms: Terms) -> None:
+    """What belongs together: picks by the model, tables of single variables, an estimate from everything."""
+    plan = terms.plan
+    by_model = plan.score == "M"
+    if by_model != (plan.update == "guided") or (by_model or plan.views == "single") != (
+        plan.estimate == "graphical-model"
+    ):
+        raise PlanError("score=M, update=guided and estimate=graphical-model go together: choose all of them or none")
+    if not by_model:
+        return
+    if plan.encoding != "native":
+        raise PlanError(f"score M models attributes as they are: choose encoding native, not {plan.encoding}")
+    if not plan.split[0]:
+        raise PlanError("picks by the model need a model to begin with: give 'correlations' a budget")
+    if len(plan.further) != plan.parties or sum(plan.further) > terms.domain.count:
+        raise PlanError(
+            f"further pairs {plan.further} do not fit {plan.parties} parties and {terms.domain.count} variables: give "
+            "every party a number, together at most one pair for each variable"
         )
 
 

@@ -17,11 +17,13 @@ from protocol.domain import Variables
 from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
 from protocol.group import PairKeys, selected_sums
+from protocol.guidance import admissible_pairs, pick, tree_options
 from protocol.limits import Limits
 from protocol.messages import Contribution, Count, Learned, Place, Placed, TakeBack
 from protocol.network import Family, Network, maximal_families
 from protocol.party_state import PartyState
-from protocol.queries import layout_of, parameters_of_model
+from protocol.queries import layout_of, parameters_of_model, picked_pairs
+from protocol.reference import reference_of
 from protocol.requests import families_of
 from protocol.schedule import Step
 from protocol.secure_sum import Vector, full_noise, joined, split_vector, words_to_bytes
@@ -91,9 +93,34 @@ def _handover_mask(state: PartyState, step: Step, tables: Sequence[Variables], c
 def place(state: PartyState, step: Step, task: Place, rows: Rows, stream: Stream) -> Placed:
     """Phase 2: this party's share of the variables, each picked privately on its own rows."""
     terms = state.terms
+    if terms.plan.score == "M":
+        return _place_by_model(state, step, task, rows, stream)
     before = families_of(task)
     placed = _grow(terms, before, terms.plan.picks[state.me], step.budget, terms.limits, rows, stream)
     return Placed(plan=terms.plan_hash, step=step.name, families=_wire(placed))
+
+
+def _place_by_model(state: PartyState, step: Step, task: Place, rows: Rows, stream: Stream) -> Placed:
+    """Variables, or further pairs, picked by what the tables released so far answer worst."""
+    terms, plan = state.terms, state.terms.plan
+    reference = reference_of(terms, task)
+    noise = terms.table_noise(step) * rows.count / plan.total_rows
+    families, taken = families_of(task), picked_pairs(families_of(task), task.further)
+    picks = plan.picks[state.me] if step.stage == "initial" else plan.further[state.me]
+    found: list[Family] = []
+    if step.stage == "initial" and not families and picks:
+        found.append(Family(stream.below(terms.domain.count)))
+    private_picks = picks - len(found)
+    for _ in range(private_picks):
+        if step.stage == "initial":
+            options = tree_options(terms.domain.count, [f.child for f in (*families, *found)])
+        else:
+            options = admissible_pairs(reference.sizes, [*taken, *(f.variables for f in found)])
+        if options:
+            epsilon = plan.law.choice_epsilon(step.budget / private_picks, plan.choice)
+            child, *parents = pick(rows, reference.rows, options, noise, epsilon, plan.choice, stream)
+            found.append(Family(child, tuple(parents)))
+    return Placed(plan=terms.plan_hash, step=step.name, families=_wire(found))
 
 
 def learn(state: PartyState, step: Step, rows: Rows, stream: Stream) -> Learned:

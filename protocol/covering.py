@@ -108,6 +108,21 @@ def direct_pairs(domain_sizes: Sequence[int], budgets: Budgets) -> Cover:
     return _with_weights(tuple(domain_sizes), tuple(combinations(range(len(domain_sizes)), 2)), budgets)
 
 
+def single_views(domain_sizes: Sequence[int], budgets: Budgets) -> Cover:
+    """Every variable alone, each cell about as noisy as its table can bear: error adds up over a table's cells."""
+    views = tuple((variable,) for variable in range(len(domain_sizes)))
+    weights = (1,) * len(views) if budgets == "equal" else table_weights(domain_sizes)
+    return Cover(tuple(domain_sizes), views, weights)
+
+
+def table_weights(cells: Sequence[int]) -> tuple[int, ...]:
+    """Shares of tables of so many cells with the least noise over all of them: proportional to the root of cells.
+
+    A table's noise is its cells over its share; the sum of c / w with a fixed sum of w is least where w ~ sqrt(c).
+    """
+    return tuple(int(gmpy2.isqrt(gmpy2.mpz(count) << 32)) for count in cells)
+
+
 def build_views(design: Design, start: int = 0) -> Iterator[Variables]:
     """The views of a design, over positions start, start + 1, ...; views of one variable are left out."""
     run = range(start, start + design.count)

@@ -86,11 +86,16 @@ class Contribution(Message):
 
 
 class Place(Message):
-    """Curator to party: the network so far; place your share of the variables."""
+    """Curator to party: the network so far; place your share of the variables, or pick further pairs (score M).
+
+    With score M the blob holds the noisy tables that were released so far, in the order of `released`.
+    """
 
     kind: Literal["place"] = "place"
     roster: Roster = ()
     families: tuple[Family, ...]
+    further: tuple[Variables, ...] = ()  # pairs picked beside the network's
+    released: tuple[tuple[Name, tuple[Variables, ...]], ...] = ()  # by step: which tables
 
 
 class Placed(Message):
@@ -145,7 +150,7 @@ def decode(data: bytes, sender: str) -> Task | Reply:
     if canonical_json(message.model_dump(mode="json")) != header:
         # Retry safety: one message has one spelling, so that what was answered is known again by its hash.
         raise MalformedMessage(sender, "its header is not the canonical JSON of what it says")
-    if blob and not isinstance(message, Contribution | Learned):
+    if blob and not isinstance(message, Contribution | Learned | Place):
         raise MalformedMessage(
             sender, f"a message of kind {message.kind!r} ends with its header, {len(blob)} bytes follow"
         )

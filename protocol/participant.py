@@ -80,7 +80,7 @@ def answer(state: PartyState, task: Task, rows: Rows, stream: Stream) -> tuple[P
 
 
 def _expected_kind(state: PartyState, step: Step) -> type[Task]:
-    if step.stage == "initial":
+    if step.stage in ("initial", "further"):
         return Place
     if step.stage == "models":
         return Learn

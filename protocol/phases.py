@@ -15,10 +15,18 @@ from protocol.errors import FailedCheck
 from protocol.frontier import search_frontier
 from protocol.marginal import Table, project_to_simplex
 from protocol.messages import Count, Learn, Learned, Place, Placed, Reply, TakeBack, Task
+from protocol.modelling import network_of
 from protocol.network import Family, Network, best_network, maximal_families
-from protocol.queries import candidate_families, layout_of, parameters_of_model
+from protocol.queries import candidate_families, layout_of, parameters_of_model, picked_pairs
 from protocol.schedule import Step
-from protocol.secure_sum import WORD_BYTES, CuratorSums, retained_variance, split_vector, words_from_bytes
+from protocol.secure_sum import (
+    WORD_BYTES,
+    CuratorSums,
+    retained_variance,
+    split_vector,
+    words_from_bytes,
+    words_to_bytes,
+)
 from protocol.terms import Terms
 
 
@@ -58,6 +66,7 @@ class Knowledge:
     statistics: Mapping[int, Statistic] = field(default_factory=dict)
     released: tuple[Released, ...] = ()
     models: tuple[LocalModel, ...] = ()
+    further: tuple[Variables, ...] = ()  # pairs picked beside the network's (update=guided)
 
     @property
     def network(self) -> Network:
@@ -80,12 +89,21 @@ def entering(terms: Terms, step: Step | None, known: Knowledge) -> Knowledge:
     if step is not None and step.stage == "update":
         frontier = search_frontier(known.network, known.information, terms.frontier_limits, terms.domain)
         return replace(known, frontier=frontier)
+    if step is not None and step.stage == "parameters" and _chooses_openly(terms):
+        # All pairs are known already, so that the network costs nothing.
+        network = search_frontier(known.network, known.information, terms.limits, terms.domain)
+        return replace(known, families=network.families)
     if step is not None and step.stage == "parameters" and len(known.families) < terms.domain.count:
         # DP-CCBN without a budget for structure: what has no family yet stands alone.
         placed = {family.child for family in known.families}
         alone = tuple(Family(v) for v in range(terms.domain.count) if v not in placed)
         return replace(known, families=known.families + alone)
     return known
+
+
+def _chooses_openly(terms: Terms) -> bool:
+    plan = terms.plan
+    return plan.method == "dp-subn" and plan.views == "pairs" and bool(plan.split[0]) and not any(plan.split[1:3])
 
 
 def tables_of(terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ...]:
@@ -96,21 +114,43 @@ def tables_of(terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ..
         return tuple(family.variables for family in known.frontier.families if family.parents)
     if step.stage == "candidates":
         return tuple(family.variables for family in candidate_families(terms, known.families))
+    if terms.plan.score == "M":
+        return unmeasured(terms, known)
     return tuple(maximal_families(known.network, terms.domain))
+
+
+def unmeasured(terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+    """The picked pairs that no pass has counted; where nothing was worth picking, every variable alone once more."""
+    counted = {released.table.variables for released in known.released}
+    new = tuple(pair for pair in picked_pairs(known.families, known.further) if pair not in counted)
+    return new or tuple((variable,) for variable in range(terms.domain.count))
 
 
 def questions(terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
     """What every party of the step is asked."""
     plan, name = terms.plan_hash, step.name
-    if step.stage == "initial":
-        families = tuple((family.child, family.parents) for family in known.families)
-        return {party: Place(plan=plan, step=name, families=families) for party in step.parties}
+    if step.stage in ("initial", "further"):
+        return dict.fromkeys(step.parties, _placing_question(terms, step, known))
     if step.stage == "models":
         return {party: Learn(plan=plan, step=name) for party in step.parties}
     tables = tables_of(terms, step, known)
     if step.stage == "update" and terms.plan.update == "replace":
         return _replacing_questions(terms, step, known, tables)
     return {party: Count(plan=plan, step=name, tables=tables) for party in step.parties}
+
+
+def _placing_question(terms: Terms, step: Step, known: Knowledge) -> Place:
+    families = tuple((family.child, family.parents) for family in known.families)
+    place = Place(plan=terms.plan_hash, step=step.name, families=families, further=known.further)
+    if terms.plan.score != "M":
+        return place
+    by_step: dict[str, list[Table]] = {}
+    for released in known.released:
+        by_step.setdefault(released.step, []).append(released.table)
+    listed = tuple((name, tuple(table.variables for table in tables)) for name, tables in by_step.items())
+    counts = [table.counts.ravel() for tables in by_step.values() for table in tables]
+    blob = words_to_bytes(np.concatenate(counts).view(np.uint64)) if counts else b""
+    return place.model_copy(update={"released": listed, "blob": blob})
 
 
 def _replacing_questions(terms: Terms, step: Step, known: Knowledge, tables: tuple[Variables, ...]) -> dict[int, Task]:
@@ -133,6 +173,8 @@ def conclude(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, R
     conclusions: dict[str, Callable[..., Knowledge]] = {
         "correlations": _correlations,
         "initial": _initial,
+        "tables": _parameters,
+        "further": _further,
         "update": _update,
         "candidates": _candidates,
         "models": _models,
@@ -161,6 +203,8 @@ def _correlations(
     terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
 ) -> Knowledge:
     views = _opened(terms, step, known, replies, sums)
+    if terms.plan.views == "single":
+        return _release(known, step, views, terms.plan.total_rows)
     pairs = pair_tables(terms.cover, views, terms.domain)
     information = mutual_information_matrix(pairs, terms.domain, terms.plan.total_rows)
     return replace(_release(known, step, views, terms.plan.total_rows), information=information)
@@ -257,7 +301,26 @@ def _information(table: Table, total: int) -> float:
 def _parameters(
     terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
 ) -> Knowledge:
-    return _release(known, step, _opened(terms, step, known, replies, sums), terms.plan.total_rows)
+    known = _release(known, step, _opened(terms, step, known, replies, sums), terms.plan.total_rows)
+    if step.stage == "parameters" and terms.plan.estimate == "graphical-model":
+        tables = [released.table for released in known.released]
+        network = network_of(tables, terms.domain, terms.plan.total_rows, terms.plan.law)
+        return replace(known, families=network.families)
+    return known
+
+
+def _further(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums) -> Knowledge:
+    (party,) = step.parties
+    reply, culprit = replies[party], terms.plan.members[party].name
+    assert isinstance(reply, Placed)
+    found = tuple(tuple(sorted((child, *parents))) for child, parents in reply.families)
+    taken = picked_pairs(known.families, known.further)
+    if len(found) > terms.plan.further[party]:
+        raise FailedCheck(culprit, f"was to pick {terms.plan.further[party]} pairs and picked {len(found)}")
+    for pair in found:
+        if len(set(pair)) != 2 or max(pair) >= terms.domain.count or pair in taken or found.count(pair) > 1:
+            raise FailedCheck(culprit, f"picked {pair}, which is no new pair of variables")
+    return replace(known, further=(*known.further, *found))
 
 
 def _models(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums) -> Knowledge:

@@ -14,9 +14,12 @@ from protocol.noise_laws import LAWS, Choice, NoiseLaw, Privacy
 Method = Literal["dp-subn", "dp-ccbn", "independent"]
 Preset = Literal["recommended", "paper"]
 Noise = Literal["selected", "distributed", "local"]
-Update = Literal["accumulate", "replace", "joint"]
+Update = Literal["accumulate", "replace", "joint", "guided"]
+Estimate = Literal["network", "graphical-model"]
+Views = Literal["pairs", "single"]
+TableBudgets = Literal["equal", "square-root"]
 EncodingName = Literal["native", "binary", "gray", "hierarchical"]
-ScoreName = Literal["I", "F", "R"]
+ScoreName = Literal["I", "F", "R", "M"]
 CoverObjective = Literal["expected-error", "paper"]
 CoverBudgets = Literal["equal", "cube-root", "square-root"]
 
@@ -56,7 +59,7 @@ class Plan(Frozen):
     insiders: Annotated[int, Field(ge=0)]
     noise: Noise
     update: Update
-    rounds: Annotated[int, Field(ge=1, le=100)]  # of update=joint
+    rounds: Annotated[int, Field(ge=1, le=100)]  # of update=joint and update=guided
     encoding: EncodingName
     score: ScoreName
     choice: Choice
@@ -66,6 +69,11 @@ class Plan(Frozen):
     degree: Annotated[int, Field(ge=0)] | None = None  # asked for by the operator instead of theta's
     cover_objective: CoverObjective
     cover_budgets: CoverBudgets
+    views: Views = "pairs"  # what phase 1 counts: all pairs by views, or every variable alone
+    further: tuple[Annotated[int, Field(ge=0)], ...] = ()  # update=guided: pairs that each party picks in a round
+    table_budgets: TableBudgets = "equal"  # how the tables of a network share their pass
+    estimate: Estimate = "network"
+    merging: bool = False  # estimate=graphical-model: categories below their noise are modelled as one
     key_bits: Annotated[int, Field(ge=256, le=16384, multiple_of=8)]
     rows: Annotated[int, Field(ge=1)]  # of the synthetic table
 
@@ -85,6 +93,12 @@ class Plan(Frozen):
     def noise_shares(self) -> int:
         """Full shares of noise that stay in a sum of noise mode `selected`."""
         return self.insiders + 1
+
+    @property
+    def guided_rounds(self) -> int:
+        """Rounds of update=guided: none without a budget."""
+        is_guided = self.method == "dp-subn" and self.update == "guided"
+        return self.rounds if is_guided and self.split[2] and any(self.further) else 0
 
     def hash(self) -> str:
         return digest(canonical_json(self.model_dump(mode="json")))

@@ -13,8 +13,10 @@ from pydantic import ValidationError
 from protocol.encoding import Encoding
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
+from protocol.noise_laws import LAWS
 from protocol.plan import Member, Method, Plan, Preset
 from protocol.schema import Schema
+from protocol.tuning import tuned
 from protocol.zcdp import largest_rho
 
 DEFAULT_KEY_BITS = 3072
@@ -80,6 +82,8 @@ def make_plan(
         chosen |= _ZCDP[preset]
     chosen |= {name: wish for name, wish in wishes.items() if wish is not None}
     variables = Encoding.of(schema, chosen["encoding"]).domain
+    if method == "dp-subn" and preset == "recommended" and epsilon > 0 and _leaves_the_choice(wishes):
+        chosen |= _guided(variables.sizes[: variables.count], members, epsilon, chosen, wishes)
     chosen.setdefault("score", _score(method, preset, variables.is_binary))
     chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
@@ -99,6 +103,43 @@ def make_plan(
         first = error.errors(include_url=False)[0]
         field = str(first["loc"][0]).replace("_", " ")
         raise PlanError(f"{field} of {first['input']!r} cannot be planned: {first['msg']}") from None
+
+
+def _leaves_the_choice(wishes: dict[str, Any]) -> bool:
+    """Whether nothing is wished that belongs to the networks of the papers instead of the model."""
+    asked = {name for name, wish in wishes.items() if wish is not None}
+    if wishes.get("update") == "guided" or wishes.get("score") == "M":
+        return True
+    classical = {"update", "score", "encoding", "theta", "frontier_theta", "degree", "split", "estimate", "picks"}
+    return not asked & classical or (asked & classical == {"encoding"} and wishes["encoding"] == "native")
+
+
+def _guided(
+    sizes: Sequence[int], members: Sequence[Member], epsilon: Fraction, chosen: dict[str, Any], wishes: dict[str, Any]
+) -> dict[str, Any]:
+    """Pairs picked by the model and an estimate from everything, tuned to the plan's public numbers."""
+    asked = {name for name, wish in wishes.items() if wish is not None}
+    parties, insiders = len(members), chosen["insiders"]
+    law = LAWS[chosen.get("privacy", "pure")]
+    budget = _rho(epsilon, chosen["delta"]) if chosen.get("privacy") == "zcdp" else epsilon
+    # Of the noise modes, `distributed` keeps K / (K - t) shares of noise and `selected` t + 1: never fewer.
+    noise = "distributed" if parties > insiders else "selected"
+    shares = Fraction(parties, parties - insiders) if parties > insiders else Fraction(1)
+    tuning = tuned(sizes, [member.rows for member in members], budget, law, float(shares))
+    found = {
+        "noise": noise,
+        "update": "guided",
+        "rounds": 1,
+        "score": "M",
+        "views": tuning.views,
+        "further": tuning.further,
+        "table_budgets": "square-root",
+        "cover_budgets": "square-root" if tuning.views == "single" else chosen["cover_budgets"],
+        "estimate": "graphical-model",
+        "merging": True,
+        "split": tuple(Fraction(share, sum(tuning.shares)) * budget for share in tuning.shares),
+    }
+    return {name: value for name, value in found.items() if name not in asked}
 
 
 def _score(method: Method, preset: Preset, is_binary: bool) -> str:

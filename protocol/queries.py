@@ -27,6 +27,11 @@ def candidate_families(terms: Terms, placed: Sequence[Family]) -> list[Family]:
     return [Family(*pair) for pair in candidates(terms.domain, inside, outside, terms.limits)]
 
 
+def picked_pairs(families: Sequence[Family], further: Sequence[Variables]) -> list[Variables]:
+    """What score M has picked so far: the pairs of a network with one parent at most, and those beside it."""
+    return [*(tuple(sorted(family.variables)) for family in families if family.parents), *further]
+
+
 def parameters_of_model(terms: Terms, step: Step) -> Step:
     """The part of method independent's single step that pays for the tables; the rest pays for the structure."""
     return replace(step, budget=terms.plan.split[1])
@@ -34,6 +39,6 @@ def parameters_of_model(terms: Terms, step: Step) -> Step:
 
 def is_sum_pass(terms: Terms, step: Step) -> bool:
     """Whether everybody answers and the curator learns only the total."""
-    return step.stage in ("correlations", "candidates", "parameters") or (
+    return step.stage in ("correlations", "candidates", "tables", "parameters") or (
         step.stage == "update" and terms.plan.update == "joint"
     )

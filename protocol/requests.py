@@ -15,6 +15,7 @@ from protocol.party_state import PartyState
 from protocol.queries import candidate_families, is_sum_pass
 from protocol.run import ACCEPTANCE_CONTEXT
 from protocol.schedule import Step
+from protocol.secure_sum import WORD_BYTES
 from protocol.terms import Terms
 
 
@@ -85,7 +86,7 @@ def check_take_back(state: PartyState, task: TakeBack) -> None:
 
 
 def check_place(state: PartyState, step: Step, task: Place) -> None:
-    expected = sum(state.terms.plan.picks[: state.me])
+    expected = sum(state.terms.plan.picks[: state.me]) if step.stage == "initial" else state.terms.domain.count
     families = families_of(task)
     if len(families) != expected:
         raise FailedCheck(CURATOR, f"sent {len(families)} placed variables for {step.name!r}, {expected} expected")
@@ -93,6 +94,25 @@ def check_place(state: PartyState, step: Step, task: Place) -> None:
         Network.of(families, state.terms.domain)
     except ValueError as error:
         raise FailedCheck(CURATOR, f"sent families that make no network: {error}") from None
+    if any(len(set(pair)) != 2 or max(pair) >= state.terms.domain.count for pair in task.further):
+        raise FailedCheck(CURATOR, f"sent in {step.name!r} further pairs that are no pairs of variables")
+    _check_released(state.terms, step, task)
+
+
+def _check_released(terms: Terms, step: Step, task: Place) -> None:
+    """The tables behind a choice by the model: any would be private, but only earlier passes' make sense."""
+    if (task.released or task.blob) and terms.plan.score != "M":
+        raise FailedCheck(CURATOR, f"sent tables with {step.name!r}, which this plan's score does not ask for")
+    earlier = {one.name for one in terms.steps[: terms.steps.index(step)] if is_sum_pass(terms, one)}
+    names = [name for name, _ in task.released]
+    if (terms.plan.score == "M" and set(names) != earlier) or len(set(names)) < len(names):
+        raise FailedCheck(CURATOR, f"sent with {step.name!r} other tables than those of the passes before it")
+    count = terms.domain.count
+    tables = [table for _, listed in task.released for table in listed]
+    if any(not table or len(set(table)) != len(table) or max(table) >= count for table in tables):
+        raise FailedCheck(CURATOR, f"sent with {step.name!r} a table over no set of variables")
+    if len(task.blob) != WORD_BYTES * sum(terms.domain.cells(table) for table in tables):
+        raise FailedCheck(CURATOR, f"sent with {step.name!r} tables of another size than they say")
 
 
 def families_of(task: Place) -> list[Family]:

@@ -23,6 +23,8 @@ REPLIES: dict[str, type[Reply]] = {
     "joining": Acceptance,
     "correlations": Contribution,
     "initial": Placed,
+    "tables": Contribution,
+    "further": Placed,
     "update": Contribution,
     "candidates": Contribution,
     "models": Learned,

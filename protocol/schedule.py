@@ -14,14 +14,27 @@ from protocol.zcdp import epsilon_of
 
 _UNITS = 10**9  # of epsilon, to which charges of zcdp are rounded
 
-Stage = Literal["joining", "correlations", "initial", "update", "candidates", "models", "parameters", "finished"]
+Stage = Literal[
+    "joining",
+    "correlations",
+    "initial",
+    "tables",
+    "further",
+    "update",
+    "candidates",
+    "models",
+    "parameters",
+    "finished",
+]
 
 # Which stage may follow which; the picture in the README is drawn from this table, and every schedule obeys it.
 TRANSITIONS: dict[str, dict[Stage, tuple[Stage, ...]]] = {
     "dp-subn": {
         "joining": ("correlations", "initial", "parameters"),
         "correlations": ("initial", "update", "parameters"),
-        "initial": ("initial", "update", "parameters"),
+        "initial": ("initial", "tables", "update", "parameters"),
+        "tables": ("further",),
+        "further": ("further", "tables", "parameters"),
         "update": ("update", "parameters"),
         "parameters": ("finished",),
     },
@@ -100,8 +113,10 @@ def _dp_subn(plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
     if e1:
         found.append(_pass("correlations", "correlations", everybody, e1))
     if e2:
-        found += _initial(plan, e2)
-    if e3:
+        found += _initial(plan, e2 / (1 + plan.guided_rounds))
+    if plan.guided_rounds:
+        found += _guided(plan, everybody, e2 / (1 + plan.guided_rounds), e3 / plan.guided_rounds)
+    elif e3 and plan.update != "guided":
         updates = {"accumulate": _accumulate, "replace": _replace, "joint": _joint}
         found += updates[plan.update](plan, everybody, e3)
     return [*found, _pass("parameters", "parameters", everybody, e4)]
@@ -115,6 +130,18 @@ def _initial(plan: Plan, budget: Fraction) -> list[Step]:
             is_private = picks > 1 or any(plan.picks[:party])
             spends = {party: budget} if is_private else {}
             found.append(Step(f"initial/{party + 1}", "initial", (party,), budget, spends))
+    return found
+
+
+def _guided(plan: Plan, everybody: tuple[int, ...], for_picks: Fraction, for_tables: Fraction) -> list[Step]:
+    """Each round measures what was picked before, and then every party picks what the model still answers worst."""
+    found = []
+    for round_ in range(plan.guided_rounds):
+        found.append(_pass(f"tables/{round_ + 1}", "tables", everybody, for_tables))
+        for party, picks in enumerate(plan.further):
+            if picks:
+                name = f"further/{round_ * plan.parties + party + 1}"
+                found.append(Step(name, "further", (party,), for_picks, {party: for_picks}))
     return found
 
 

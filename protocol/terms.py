@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from protocol.covering import Cover, cover
+from protocol.covering import LARGEST_VIEW, Cover, cover, single_views, table_weights
 from protocol.domain import Domain, Variables
 from protocol.encoding import Block, Encoding
 from protocol.exact import allocate
@@ -17,6 +17,7 @@ from protocol.plan import Plan
 from protocol.privacy import useful_cells, useful_degree
 from protocol.schedule import Step, steps
 from protocol.schema import Schema
+from protocol.secure_sum import retained_variance
 from protocol.workload import affordable, bearable
 
 
@@ -60,11 +61,15 @@ class Terms:
         """The views of phase 1."""
         plan = self.plan
         sizes = self.domain.sizes[: self.domain.count]
+        if plan.views == "single":
+            return single_views(sizes, plan.cover_budgets)
         return cover(sizes, plan.cover_objective, plan.cover_budgets, primes_only=plan.cover_objective == "paper")
 
     @cached_property
     def limits(self) -> Limits:
-        """How large a family of the network may be."""
+        """How large a family of the network may be. Score M weighs noise itself: nothing else limits its pairs."""
+        if self.plan.score == "M":
+            return Limits(cells=None if self.domain.is_binary else LARGEST_VIEW, degree=1)
         wanted = self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
         comparing_all = self.plan.method == "dp-ccbn" and self.plan.split[0] > 0
         return affordable(self.domain, wanted, self.plan.score, comparing_all)
@@ -88,9 +93,21 @@ class Terms:
             return Limits(degree=useful_degree(rows, count, budget, theta, law) if degree is None else degree)
         return Limits(cells=useful_cells(rows, count, budget, theta, law), degree=degree)
 
+    def table_noise(self, step: Step) -> float:
+        """The mean size of the noise in a cell of the pass after this step, if it counts as many tables as it may."""
+        coming = next(s for s in self.steps[self.steps.index(step) + 1 :] if s.stage in ("tables", "parameters"))
+        count = max(1, self.domain.count - 1 if step.stage == "initial" else sum(self.plan.further))
+        rate = self.plan.law.rate(coming.budget / count)
+        return self.plan.law.mean_size(retained_variance(self.plan, rate))
+
     def noise_rates(self, step: Step, tables: Sequence[Variables]) -> tuple[Fraction, ...]:
         """The noise of each table of a pass: they share the step's budget, and the shares add up to it exactly."""
-        weights = self.cover.weights if step.stage == "correlations" else [1] * len(tables)
+        if step.stage == "correlations":
+            weights = self.cover.weights
+        elif step.stage in ("tables", "parameters") and self.plan.table_budgets == "square-root":
+            weights = table_weights([self.domain.cells(table) for table in tables])
+        else:
+            weights = (1,) * len(tables)
         return tuple(map(self.plan.law.rate, allocate(step.budget, weights)))
 
 

@@ -63,6 +63,9 @@ def members(rows: Sequence[int]) -> list[Member]:
 
 
 def plan_of(schema: Schema = BITS, rows: Sequence[int] = (30, 20, 10), epsilon: object = 1, **wishes: Any) -> Plan:
+    """The papers' phases, unless `update` or `preset` says otherwise: `update=None` leaves the choice to the preset."""
+    if "preset" not in wishes:
+        wishes = {"update": "accumulate"} | wishes
     return make_plan("test", schema, members(rows), Fraction(str(epsilon)), **({"key_bits": SMALL_BITS} | wishes))
 
 

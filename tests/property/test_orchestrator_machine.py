@@ -36,8 +36,9 @@ from tests.support import BITS, NO_NOISE, SMALL_BITS, pooled
 SECRET = SecretKey.generate(SMALL_BITS)
 ROWS = (7, 5, 3)
 WAYS = [
-    {"noise": "selected"},
-    {"noise": "distributed"},
+    {"noise": "selected", "update": "accumulate"},
+    {"noise": "distributed", "update": "accumulate"},
+    {"noise": "selected", "update": "guided"},
     {"noise": "selected", "update": "joint"},
     {"noise": "local", "update": "replace", "insiders": 0},
     {"noise": "distributed", "method": "dp-ccbn", "degree": 1},

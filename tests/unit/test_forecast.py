@@ -27,6 +27,7 @@ def terms_of(sizes: list[int], rows: list[int], **wishes: object) -> Terms:
         for k, n in enumerate(rows)
     ]
     method = wishes.pop("method", "dp-subn")
+    wishes = {"update": "accumulate"} | wishes
     return agree(make_plan("run", schema, members, Fraction(1), method, **wishes), schema)  # type: ignore[arg-type]
 
 

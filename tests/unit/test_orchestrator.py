@@ -200,7 +200,7 @@ def test_a_run_that_waits_for_its_results_waits_for_nobody(desk):
 
 
 def test_the_end_destroys_what_only_the_run_needed(desk):
-    run = desk.run(epsilon="50")
+    run = desk.run(epsilon="50", update="accumulate")
     desk.answer_all()
     assert column(desk, run, "secret") is not None
     desk.orchestrator.tick()
@@ -210,7 +210,7 @@ def test_the_end_destroys_what_only_the_run_needed(desk):
 
 
 def test_the_secret_is_sealed_in_the_store(desk, small_secret):
-    run = desk.run()
+    run = desk.run(update="accumulate")
     sealed = column(desk, run, "secret")
     assert small_secret.to_bytes() not in sealed
     assert desk.keys.open(sealed, run) == small_secret.to_bytes()

@@ -39,15 +39,16 @@ def test_the_recommended_preset_deals_them_out_by_rows():
 
 def test_the_recommended_preset_protects_against_one_insider():
     chosen = plan()
-    assert (chosen.insiders, chosen.noise_shares, chosen.update, chosen.encoding) == (1, 2, "accumulate", "native")
+    assert (chosen.insiders, chosen.noise_shares, chosen.update, chosen.encoding) == (1, 2, "guided", "native")
     assert sum(chosen.split) == chosen.epsilon == Fraction(4, 5)
 
 
 @pytest.mark.parametrize(
     ("schema", "method", "preset", "score"),
     [
-        (MIXED, "dp-subn", "recommended", "R"),
-        (BITS, "dp-subn", "recommended", "F"),
+        (MIXED, "dp-subn", "recommended", "M"),
+        (BITS, "dp-subn", "recommended", "M"),
+        (BITS, "dp-ccbn", "recommended", "F"),
         (BITS, "dp-subn", "paper", "I"),
         (BITS, "independent", "paper", "F"),  # PrivBayes has its own score
         (MIXED, "independent", "recommended", "R"),

@@ -13,6 +13,7 @@ from tests.curator_support import Desk, OneKey
 from tests.support import MIXED, NO_NOISE, pooled
 
 WAYS = [
+    {"update": "guided"},
     {"update": "accumulate"},
     {"update": "joint", "encoding": "hierarchical"},
     {"method": "dp-ccbn", "degree": 1},
@@ -60,7 +61,7 @@ def test_the_same_seed_draws_the_same_table(tmp_path, small_secret):
 
 
 def test_tables_are_the_pooled_counts_where_there_is_no_noise(tmp_path, small_secret):
-    desk, run = finished(tmp_path, small_secret, epsilon=NO_NOISE)
+    desk, run = finished(tmp_path, small_secret, epsilon=NO_NOISE, update="accumulate")
     content = json.loads((desk.orchestrator.folder(run) / "tables.json").read_text())
     columns = pooled(MIXED, desk.codes)
     sizes = [variable["size"] for variable in content["variables"]]

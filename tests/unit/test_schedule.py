@@ -124,7 +124,8 @@ def generated_plans(draw):
         method=method,
         split=tuple(split),
         picks=tuple(picks),
-        update=draw(st.sampled_from(["accumulate", "replace", "joint"])),
+        update=draw(st.sampled_from(["accumulate", "replace", "joint", "guided"])),
+        further=(1,) * parties,
         rounds=draw(st.integers(1, 4)),
         insiders=draw(st.integers(0, parties - 1)),
     )
@@ -162,6 +163,8 @@ def test_every_transition_can_happen():
         for e3 in ((nothing, some) if e1 else (nothing,))
         for update in ("accumulate", "joint")
     ]
+    guided = {"update": "guided", "rounds": 2, "further": (1, 1, 1)}
+    plans.append(plan(split=(some, some, some, some), **guided))
     plans += [plan(method="dp-ccbn", split=(e1, some)) for e1 in (nothing, some)]
     plans.append(plan(method="independent", split=(some, some)))
     for one in plans:

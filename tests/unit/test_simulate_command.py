@@ -101,7 +101,7 @@ def test_the_synthetic_table_has_the_schemas_header_and_labels(world):
 
 
 def test_the_manifest_says_what_was_done_and_spent(world):
-    assert world.run("--epsilon", "0.8", "--insiders", "2")[0] == 0
+    assert world.run("--epsilon", "0.8", "--insiders", "2", "--update", "accumulate")[0] == 0
     manifest = world.manifest()
     assert (manifest["method"], manifest["preset"], manifest["epsilon"]) == ("dp-subn", "recommended", "4/5")
     assert manifest["crypto"] == "none"

@@ -15,7 +15,7 @@ from tests.curator_support import Desk
 def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A finished run's folder, and its curator's key."""
     desk = Desk(tmp_path_factory.mktemp("curator"))
-    run = desk.run(noise="distributed", key_bits=3072)
+    run = desk.run(noise="distributed", update="accumulate", key_bits=3072)
     desk.finish(run)
     return desk.orchestrator.folder(run), desk.keys.signing.public.hex()
 

@@ -69,7 +69,7 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
                 yield f"{name}: {what}", _changed(name, change), refusal
             yield from _broken_frames(name, encode(message))
     kinds = {name: message for name, message in MESSAGES.items() if name == message.kind}
-    for name in kinds.keys() - {"contribution", "learned"}:
+    for name in kinds.keys() - {"contribution", "learned", "place"}:
         yield f"{name}: a blob, which this kind has not", encode(MESSAGES[name]) + b"blob", "4 bytes follow"
 
 

@@ -19,6 +19,11 @@ SPLIT = (Fraction(1, 2), Fraction(2), Fraction(1), Fraction(3, 2))
 RUNS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "accumulate over mixed attributes": (MIXED, (400, 250, 150), {"split": SPLIT}),
     "joint over bits": (BITS, (300, 200), {"split": SPLIT, "update": "joint", "rounds": 2, "noise": "distributed"}),
+    "guided over mixed attributes": (
+        MIXED,
+        (400, 250, 150),
+        {"split": SPLIT, "update": "guided", "further": (1, 1, 0), "rounds": 1},
+    ),
     "replace over bits": (BITS, (300, 200), {"split": (*SPLIT[:3], Fraction(1, 2)), "update": "replace"}),
     "zcdp over mixed attributes": (MIXED, (400, 250, 150), {"privacy": "zcdp", "noise": "distributed"}),
     "independent": (BITS, (200, 100), {"split": (Fraction(2), Fraction(3)), "method": "independent"}),

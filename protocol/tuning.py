@@ -1,0 +1,69 @@
+"""How the recommended preset divides a budget: from public numbers alone, with the reason in words.
+
+It does not know rows or networks. The thresholds were chosen on Adult and NLTCS; ACS and Retail were held out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import sqrt
+
+from protocol.covering import Budgets, cover
+from protocol.exact import allocate, proportional_counts
+from protocol.noise_laws import NoiseLaw
+
+Shares = tuple[int, int, int, int]
+_POOR, _RICH = 4, 10  # average count of a pair's cell over the mean noise of as many tables as there are variables
+_LARGEST_PAIR = 16  # cells: beyond it views are out of reach, and searching for them would take long
+_VIEWS_PAY = 0.06  # expected distance of a pair's table from the true one, below which all pairs are counted
+
+
+@dataclass(frozen=True)
+class Tuning:
+    views: str
+    shares: Shares
+    further: tuple[int, ...]
+    why: str
+
+
+def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: NoiseLaw, shares_of_noise: float) -> Tuning:
+    """Which phases the budget pays for. `shares_of_noise` is the retained variance over that of one full share."""
+    total, count = sum(rows), len(sizes)
+    if count < 2:
+        return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single variable has no network")
+    expected = pair_error(sizes, total, budget * Fraction(3, 4), law, shares_of_noise)
+    if expected <= _VIEWS_PAY:
+        why = f"views answer every pair within {expected:.3f} of the rows, so that no network is picked privately"
+        return Tuning("pairs", (15, 0, 0, 5), (0,) * len(rows), why)
+    support = _support(sizes, total, budget, law) / sqrt(shares_of_noise)
+    if support < _POOR:
+        why = f"a pair's cell holds {support:.1f} times its noise: half goes to single variables, the rest to a tree"
+        return Tuning("single", (11, 2, 0, 7), (0,) * len(rows), why)
+    rich = support >= _RICH
+    further = count * 2 // 3 if rich else count // 2
+    shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
+    why = f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst"
+    return Tuning("single", shares, proportional_counts(further, rows), why)
+
+
+def pair_error(
+    sizes: Sequence[int], rows: int, budget: Fraction, law: NoiseLaw, shares_of_noise: float, budgets: Budgets = "equal"
+) -> float:
+    """The expected distance of a noisy pair from the true one, when views cover all pairs at this budget."""
+    if max(a * b for a, b in combinations(sizes, 2)) > _LARGEST_PAIR:
+        return 1.0
+    found = cover(sizes, "expected-error", budgets)
+    error = 0.0
+    for view, cells, share in zip(found.views, found.view_cells, allocate(budget, found.weights), strict=True):
+        variance = law.variance(law.rate(share)) * shares_of_noise
+        for pair in combinations(view, 2):
+            own = sizes[pair[0]] * sizes[pair[1]]
+            error += own * law.mean_size(variance * cells / own) / (2 * rows)
+    return error / len(list(combinations(sizes, 2)))
+
+
+def _support(sizes: Sequence[int], rows: int, budget: Fraction, law: NoiseLaw) -> float:
+    pairs = [a * b for a, b in combinations(sizes, 2)]
+    mean_cells = sum(pairs) / len(pairs)
+    return law.useful_cells(rows, len(sizes), budget, Fraction(1)) / mean_cells

@@ -1,0 +1,80 @@
+"""Score M: no changed row moves a gain further than its sensitivity, nor are gains further apart than the span."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crypto.randomness import Stream
+from protocol.counting import Rows
+from protocol.domain import Domain
+from protocol.guidance import REFERENCE_ROWS, SENSITIVITY, _span, admissible_pairs, gains, pick, tree_options
+from protocol.junction import model_cells
+from protocol.modelling import LARGEST_MODEL
+
+DOMAIN = Domain.of_sizes((2, 3, 2))
+OPTIONS = [(0,), (0, 1), (0, 2), (1, 2)]
+CELLS = list(itertools.product(range(2), range(3), range(2)))
+
+
+def rows_of(cells):
+    return Rows(DOMAIN, [np.array(column, dtype=np.uint8) for column in zip(*cells, strict=True)])
+
+
+def reference_of(seed):
+    shares = np.random.default_rng(seed).dirichlet(np.full(len(CELLS), 0.3))
+    codes = np.random.default_rng(seed + 1).choice(len(CELLS), REFERENCE_ROWS, p=shares)
+    return rows_of([CELLS[code] for code in codes])
+
+
+REFERENCES = [reference_of(seed) for seed in range(3)]
+NOISES = (0.0, 0.4, 30.0)
+
+
+def test_no_neighbour_of_any_small_table_moves_a_score_further_than_its_sensitivity():
+    """All tables of three rows, with every other value of one of them."""
+    for reference, noise in itertools.product(REFERENCES, NOISES):
+        known = {
+            cells: gains(rows_of(cells), reference, OPTIONS, noise)
+            for cells in itertools.combinations_with_replacement(CELLS, 3)
+        }
+        most = 0
+        for cells, scores in known.items():
+            for place, other in itertools.product(range(3), CELLS):
+                neighbour = tuple(sorted((*cells[:place], *cells[place + 1 :], other)))
+                most = max(most, int(np.abs(scores - known[neighbour]).max()))
+        assert most <= SENSITIVITY
+        assert most > SENSITIVITY * 0.9  # the bound is no larger than it has to be
+
+
+@given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=40), st.sampled_from(CELLS), st.sampled_from(NOISES))
+@settings(deadline=None, max_examples=100)
+def test_random_tables_keep_sensitivity_and_span(cells, other, noise):
+    scores, moved = (gains(rows_of(c), REFERENCES[0], OPTIONS, noise) for c in (cells, [*cells[1:], other]))
+    assert np.abs(scores - moved).max() <= SENSITIVITY
+    assert scores.max() - scores.min() <= _span(len(cells), 6, noise)
+
+
+def test_measuring_nothing_gains_nothing():
+    assert gains(rows_of(CELLS), REFERENCES[0], [(2,), (0,)], 5.0).tolist() == [0, 0]
+
+
+def test_with_a_large_budget_the_worst_answered_pair_is_picked_and_with_much_noise_none():
+    cells = [(a, b, a) for a in range(2) for b in range(3)] * 50  # the first and the last always agree
+    uniform = rows_of([CELLS[i % len(CELLS)] for i in range(REFERENCE_ROWS)])
+    arguments = (rows_of(cells), uniform, OPTIONS)
+    for mechanism in ("permute-and-flip", "exponential"):
+        assert pick(*arguments, 0.1, Fraction(100), mechanism, Stream.keyed(b"pick")) == (0, 2)
+        assert pick(*arguments, 500.0, Fraction(100), mechanism, Stream.keyed(b"pick")) == (0,)
+
+
+def test_options_of_a_tree_and_of_further_pairs():
+    assert tree_options(3, [1]) == [(0,), (0, 1), (2,), (2, 1)]
+    assert admissible_pairs((2, 3, 2), [(1, 0)]) == [(0, 2), (1, 2)]
+    sizes = (200, 200, 200, 2)
+    taken = [(0, 1), (1, 2)]  # closing this triangle would take 200^3 numbers
+    assert admissible_pairs(sizes, []) == [] or model_cells(sizes, taken) > LARGEST_MODEL
+    small = (30, 30, 40, 2)
+    assert admissible_pairs(small, taken) == [(0, 3), (1, 3), (2, 3)]

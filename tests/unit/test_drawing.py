@@ -1,0 +1,87 @@
+"""Drawing: rows follow the model, and a batch strays from it by rounding alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crypto.randomness import Stream
+from protocol.drawing import cumulative_shares, draw_rows, systematic
+from protocol.estimation import Model
+from protocol.junction import JunctionTree
+from protocol.marginal import Table
+from protocol.merging import Merging
+
+SIZES = (3, 2, 4)
+
+
+def chain_model():
+    tree = JunctionTree.of(SIZES, [(0, 1), (1, 2)])
+    random = np.random.default_rng(3)
+    return Model(tree, tuple(tree.marginals([random.normal(size=tree.shape(c)) for c in tree.cliques])))
+
+
+def drawn(rows, batch=1 << 16):
+    batches = draw_rows(chain_model(), rows, Stream.keyed(b"rows"), batch)
+    return [np.concatenate(column) for column in zip(*batches, strict=True)]
+
+
+def test_pairs_of_the_model_come_out_within_rounding():
+    model, rows = chain_model(), 60_000
+    columns = drawn(rows)
+    for pair in ((0, 1), (1, 2)):
+        counts = np.zeros([SIZES[v] for v in pair])
+        np.add.at(counts, tuple(columns[v] for v in pair), 1)
+        assert np.abs(counts - rows * model.shares(pair)).max() <= 6
+
+
+def test_what_the_model_leaves_independent_stays_so():
+    rows = 60_000
+    columns, model = drawn(rows), chain_model()
+    given_middle = model.shares((0, 1)).T[:, :, None] * model.shares((1, 2))[:, None, :]
+    expected = given_middle / model.shares((1,))[:, None, None]
+    counts = np.zeros((2, 3, 4))
+    np.add.at(counts, (columns[1], columns[0], columns[2]), 1)
+    # Independent draws would stray by the square root of the expected count; six times that is 1e-9 likely.
+    assert (np.abs(counts - rows * expected) < 6 * np.sqrt(rows * expected) + 6).all()
+
+
+@pytest.mark.parametrize(("rows", "batch"), [(1, 10), (25, 10), (1000, 64)])
+def test_any_number_of_rows_in_any_batches(rows, batch):
+    columns = drawn(rows, batch)
+    assert [len(column) for column in columns] == [rows] * 3
+    assert all(column.min() >= 0 and column.max() < size for column, size in zip(columns, SIZES, strict=True))
+
+
+@given(st.lists(st.floats(0, 10), min_size=2, max_size=6), st.integers(1, 200), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=150)
+def test_every_code_gets_its_share_up_to_one_and_an_impossible_one_none(weights, rows, seed):
+    cumulative = cumulative_shares(np.array([weights]))
+    codes = systematic(cumulative, np.zeros(rows, dtype=np.intp), Stream.keyed(b"%d" % seed))
+    counts = np.bincount(codes, minlength=len(weights))
+    shares = np.diff(cumulative[0], prepend=0)
+    assert (np.abs(counts - rows * shares) <= 1 + 1e-6).all()
+    assert not counts[shares == 0].any()
+
+
+def test_unsupported_categories_are_merged_and_spread_by_what_is_known_of_them():
+    single = {0: Table((0,), np.array([900, 3, -5, 100, 6]), 100.0)}
+    merging = Merging.of((5, 2), single, 1000)
+    assert merging.groups[0].tolist() == [0, 2, 2, 1, 2]
+    assert merging.sizes == (3, 2)
+    merged, variances = merging.merge(Table((0, 1), np.arange(10).reshape(5, 2), 2.0))
+    assert merged.counts.tolist() == [[0, 1], [6, 7], [14, 17]]
+    assert variances.tolist() == [[2, 2], [2, 2], [6, 6]]
+    columns = [np.array([0] * 10 + [1] * 5 + [2] * 300), np.zeros(315, dtype=np.intp)]
+    spread = merging.spread(columns, Stream.keyed(b"spread"))[0]
+    assert set(spread[:10]) == {0}
+    assert set(spread[10:15]) == {3}
+    counts = np.bincount(spread[15:], minlength=5)
+    assert counts[2] == 0  # its count was negative
+    assert counts[4] > counts[1] > 0
+
+
+def test_nothing_is_merged_where_all_is_supported_or_nothing_is():
+    supported = {0: Table((0,), np.array([900, 100]), 1.0), 1: Table((1,), np.array([1, 2, 3]), 1e6)}
+    merging = Merging.of((2, 3), supported, 1000)
+    assert merging.sizes == (2, 3)

@@ -1,0 +1,81 @@
+"""Estimation: exact tables are met, noisy ones are weighed by their variance, and contradictions are averaged."""
+
+import numpy as np
+import pytest
+
+from protocol.domain import Domain
+from protocol.estimation import fit
+from protocol.junction import model_cells
+from protocol.marginal import Table
+from protocol.modelling import LARGEST_MODEL, held, model_of, network_of
+from protocol.noise_laws import LAPLACE
+
+SIZES = (2, 3, 4)
+
+
+def random_table(seed=0, rows=1000):
+    return (
+        np.random.default_rng(seed)
+        .multinomial(rows, np.random.default_rng(seed + 1).dirichlet(np.ones(24)))
+        .reshape(SIZES)
+    )
+
+
+def fitted(tables, total=1000):
+    return fit(SIZES, tables, [np.full(table.counts.shape, table.variance) for table in tables], total)
+
+
+def test_exact_tables_are_answered_exactly_and_what_they_leave_open_is_independent():
+    whole = random_table()
+    tables = [Table((0, 1), whole.sum(axis=2), 1.0), Table((1, 2), whole.sum(axis=0), 1.0)]
+    model = fitted(tables)
+    for table in tables:
+        assert model.shares(table.variables) == pytest.approx(table.counts / 1000, abs=2e-4)
+
+
+def test_two_answers_to_one_question_are_weighed_by_their_variances():
+    one, other = np.array([600.0, 400.0]), np.array([300.0, 700.0])
+    model = fit((2,), [Table((0,), one), Table((0,), other)], [np.full(2, 1.0), np.full(2, 3.0)], 1000)
+    assert model.shares((0,)) == pytest.approx([0.525, 0.475], abs=1e-3)
+
+
+def test_negative_counts_become_small_shares_and_shares_add_up():
+    noisy = np.array([[500.0, -80.0, 90.0], [300.0, 250.0, -60.0]])
+    model = fitted([Table((0, 1), noisy, 100.0)])
+    shares = model.shares((0, 1))
+    assert shares.sum() == pytest.approx(1)
+    assert shares.min() >= 0
+    assert shares[0, 1] < 0.01
+
+
+def test_a_more_precise_table_of_one_variable_corrects_a_pair():
+    pair = np.array([[250.0, 250.0, 0.0], [250.0, 250.0, 0.0]])
+    tables = [Table((0, 1), pair, 10000.0), Table((0,), np.array([800.0, 200.0]), 1.0)]
+    assert fitted(tables).shares((0,)) == pytest.approx([0.8, 0.2], abs=0.01)
+
+
+def test_no_model_grows_beyond_what_is_bearable():
+    count = 26
+    domain = Domain.of_sizes((2,) * count)
+    strong = np.array([[40.0, 10.0], [10.0, 40.0]])
+    tables = [Table((a, b), strong, 0.1) for a in range(count) for b in range(a + 1, count)]
+    kept = [table.variables for table in held(tables, domain, 100, LAPLACE)]
+    assert count - 1 < len(kept) < len(tables)
+    assert model_cells((2,) * count, kept) <= LARGEST_MODEL
+
+
+def test_the_network_of_a_model_has_every_variable_and_every_measured_pair():
+    domain = Domain.of_sizes(SIZES)
+    whole = random_table()
+    tables = [Table((0, 1), whole.sum(axis=2), 1.0), Table((1, 2), whole.sum(axis=0), 1.0)]
+    network = network_of(tables, domain, 1000, LAPLACE)
+    assert sorted(family.child for family in network.families) == [0, 1, 2]
+    assert {tuple(sorted(edge)) for edge in network.edges()} == {(0, 1), (1, 2)}
+
+
+def test_views_of_three_are_used_as_their_pairs():
+    domain = Domain.of_sizes(SIZES)
+    whole = np.zeros(SIZES)
+    whole[0, 0, 0] = whole[1, 1, 1] = 500
+    model = model_of([Table((0, 1, 2), whole, 1.0)], domain, 1000, LAPLACE)
+    assert model.model.shares((0, 1))[0, 0] == pytest.approx(0.5, abs=0.01)

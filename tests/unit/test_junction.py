@@ -1,0 +1,58 @@
+"""Junction trees: sums of products are those of the full table, whatever the tables that are connected."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.junction import JunctionTree, maximal_cliques, model_cells
+
+SIZES = (2, 3, 2, 4, 2)
+
+
+@st.composite
+def tables(draw):
+    pairs = [*itertools.combinations(range(len(SIZES)), 2), (0, 1, 2), (1, 3, 4)]
+    return draw(st.lists(st.sampled_from(pairs), max_size=6))
+
+
+def full_table(tree, potentials):
+    logs = np.zeros(SIZES)
+    for clique, potential in zip(tree.cliques, potentials, strict=True):
+        logs = logs + potential.reshape([SIZES[v] if v in clique else 1 for v in range(len(SIZES))])
+    weights = np.exp(logs)
+    return weights / weights.sum()
+
+
+@given(tables(), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=80)
+def test_marginals_are_those_of_the_whole_distribution(chosen, seed):
+    tree = JunctionTree.of(SIZES, chosen)
+    random = np.random.default_rng(seed)
+    potentials = [random.normal(size=tree.shape(clique)) * 3 for clique in tree.cliques]
+    whole = full_table(tree, potentials)
+    for clique, found in zip(tree.cliques, tree.marginals(potentials), strict=True):
+        others = tuple(v for v in range(len(SIZES)) if v not in clique)
+        assert found == pytest.approx(whole.sum(axis=others), abs=1e-12)
+
+
+@given(tables())
+@settings(deadline=None, max_examples=80)
+def test_every_table_has_a_home_and_every_variable_a_connected_part_of_the_tree(chosen):
+    tree = JunctionTree.of(SIZES, chosen)
+    assert {v for clique in tree.cliques for v in clique} == set(range(len(SIZES)))
+    for table in chosen:
+        assert set(table) <= set(tree.cliques[tree.home(table)])
+    for place in range(1, len(tree.cliques)):
+        earlier = {v for clique in tree.cliques[:place] for v in clique}
+        assert set(tree.separators[place]) == set(tree.cliques[place]) & earlier
+        assert tree.parents[place] < place
+
+
+def test_a_ring_gets_a_chord_and_a_tree_none():
+    assert maximal_cliques((2,) * 4, [(0, 1), (1, 2), (2, 3)]) == [(0, 1), (1, 2), (2, 3)]
+    ring = maximal_cliques((2,) * 4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    assert sorted(map(len, ring)) == [3, 3]
+    assert model_cells((2,) * 4, [(0, 1), (1, 2), (2, 3), (0, 3)]) == 16
