@@ -88,7 +88,8 @@ def _sources(terms: Terms, known: Knowledge) -> list[_Source]:
         return [_Source(model.tables, model.tables, model.network, model.rows) for model in known.models]
     rows = terms.plan.total_rows
     whole = [one for one in known.released if one.rows == rows]
-    fitted = tuple(one.table for one in whole if one.step == "parameters")
+    from_all = terms.plan.estimate == "graphical-model"
+    fitted = tuple(one.table for one in whole if from_all or one.step == "parameters")
     return [_Source(tuple(one.table for one in whole), fitted, known.network, rows)]
 
 
@@ -210,12 +211,14 @@ def _pair_variances(terms: Terms, tables: Sequence[Table], places: _Places) -> N
 
 def _modelled_pairs(sources: Sequence[_Source], places: _Places) -> set[tuple[int, int]]:
     """Pairs of attributes that share a family in every network: the rows are drawn from their noisy joint table."""
-    return set.intersection(*(set(_pairs_in_families(source.network, places)) for source in sources))
+    return set.intersection(*(set(_pairs_in_families(source, places)) for source in sources))
 
 
-def _pairs_in_families(network: Network, places: _Places) -> Iterator[tuple[int, int]]:
-    for family in network.families:
-        yield from combinations(sorted({places.of(v) for v in family.variables}), 2)
+def _pairs_in_families(source: _Source, places: _Places) -> Iterator[tuple[int, int]]:
+    """A graphical model also links pairs that only other pairs' tables tell of: those are not counted here."""
+    told = {pair for table in source.fitted for pair in combinations(sorted({*map(places.of, table.variables)}), 2)}
+    for family in source.network.families:
+        yield from told & set(combinations(sorted({places.of(v) for v in family.variables}), 2))
 
 
 # The network
@@ -237,7 +240,10 @@ def _edges(terms: Terms, sources: Sequence[_Source], places: _Places) -> list[Ed
 
 
 def _strength(terms: Terms, source: _Source, parent: int, child: int) -> float:
-    table = family_table(Family(child, (parent,)), source.fitted, terms.domain)
+    family = Family(child, (parent,))
+    if not any(table.covers(family.variables, terms.domain) for table in source.fitted):
+        return 0.0  # a graphical model links what other pairs connect
+    table = family_table(family, source.fitted, terms.domain)
     return mutual_information(project_to_simplex(table.counts, source.rows))
 
 
@@ -262,6 +268,8 @@ def _guidance(terms: Terms, sources: Sequence[_Source], marginals: Sequence[Json
 
 def _cell_variance(terms: Terms, source: _Source) -> float:
     """The typical (median) variance of a cell of a family's table."""
+    if terms.plan.estimate == "graphical-model":
+        return float(np.median([table.variance for table in source.fitted]))
     found = [family_table(family, source.fitted, terms.domain).variance for family in source.network.families]
     return float(np.median(found))
 

@@ -98,7 +98,7 @@ class Plan(Frozen):
     def guided_rounds(self) -> int:
         """Rounds of update=guided: none without a budget."""
         is_guided = self.method == "dp-subn" and self.update == "guided"
-        return self.rounds if is_guided and self.split[2] and any(self.further) else 0
+        return self.rounds if is_guided and all(self.split[1:3]) and any(self.further) else 0
 
     def hash(self) -> str:
         return digest(canonical_json(self.model_dump(mode="json")))
