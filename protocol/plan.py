@@ -98,7 +98,8 @@ class Plan(Frozen):
     def guided_rounds(self) -> int:
         """Rounds of update=guided: none without a budget."""
         is_guided = self.method == "dp-subn" and self.update == "guided"
-        return self.rounds if is_guided and all(self.split[1:3]) and any(self.further) else 0
+        has_picks = any(self.picks) and any(self.further)
+        return self.rounds if is_guided and all(self.split[1:3]) and has_picks else 0
 
     def hash(self) -> str:
         return digest(canonical_json(self.model_dump(mode="json")))

@@ -199,7 +199,7 @@ def test_an_offer_says_what_is_wrong_with_it(desk: Desk) -> None:
 def test_tasks_are_fetched_and_answered_until_the_run_is_finished(desk: Desk) -> None:
     async def story(api: Api) -> None:
         assert (await api.party(0, "GET", "/v1/inbox")).status_code == 204
-        run = await api.create_run()
+        run = await api.create_run(update="accumulate")
         task = await api.party(0, "GET", "/v1/inbox")
         assert task.headers[a.RUN_HEADER] == run
         assert isinstance(decode(task.content, "curator"), Invitation)

@@ -801,7 +801,7 @@ def test_every_change_is_told(desk):
 
 
 def test_the_report_says_what_was_spent(desk):
-    run = desk.run(**PLAIN)
+    run = desk.run(**PLAIN, update="accumulate")
     desk.finish(run)
     report = json.loads((desk.orchestrator.folder(run) / "report.json").read_text())
     phases = {"joining": "0", "correlations": "5/2", "initial": "15/2", "update": "5", "parameters": "35"}
