@@ -35,6 +35,13 @@ class CuratorKeys:
         return cls.load(home)
 
     @classmethod
+    def rotate(cls, home: Path) -> "CuratorKeys":
+        """A new signing key in place of the old one, which is destroyed; the master key stays."""
+        cls.load(home)  # a home without keys is told apart
+        _write_secret(home / "keys" / SIGNING_FILE, SigningKey.generate().to_bytes())
+        return cls.load(home)
+
+    @classmethod
     def load(cls, home: Path, master_key: str = "") -> "CuratorKeys":
         """`master_key`, in hexadecimal digits, takes the place of the file's."""
         directory = home / "keys"

@@ -362,7 +362,7 @@ class Orchestrator:
 
     def _check_keys(self) -> None:
         """Secrets of runs open under the master key they were sealed with; parties know the signing key."""
-        expected = {"master key": self._keys.fingerprint, "signing key": self._keys.signing.public.hex()}
+        expected = {"master key": self._keys.fingerprint, records.SIGNING_KEY: self._keys.signing.public.hex()}
         with self._store.writing() as db:
             for name, value in expected.items():
                 if records.remember(db, name, value) != value:

@@ -15,6 +15,8 @@ from curator.database import events, members, meta, replies, runs
 
 ACTIVE = ("joining", "running")
 
+SIGNING_KEY = "signing key"  # what `remember` calls the one that parties know
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -184,6 +186,11 @@ def remember(db: Connection, name: str, value: str) -> str:
         return str(found)
     db.execute(insert(meta).values(name=name, value=value))
     return value
+
+
+def correct(db: Connection, name: str, value: str) -> None:
+    """Another value of this name, where there is one."""
+    db.execute(update(meta).where(meta.c.name == name).values(value=value))
 
 
 def _run_records(db: Connection, query: Any) -> Iterator[RunRecord]:

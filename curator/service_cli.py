@@ -20,6 +20,7 @@ from curator.directory import Directory
 from curator.doctor import doctor
 from curator.errors import SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
+from curator.run_records import SIGNING_KEY, correct
 from curator.saying import say
 from curator.settings import Settings, system_clock
 from curator.store import Store
@@ -31,7 +32,7 @@ FAILED, USAGE_ERROR = 1, 2
 Command = Callable[[Settings, argparse.Namespace], int]
 
 _GROUPS = {
-    "set up and serve": ("init", "serve", "ready", "certificate", "doctor"),
+    "set up and serve": ("init", "serve", "ready", "certificate", "rotate", "doctor"),
     "let people and parties in": ("operator-key", "code"),
 }
 _EXAMPLES = (
@@ -86,6 +87,8 @@ def _parser() -> GroupedParser:
     add_certificate_options(_command(shown, "renew", text, renew_certificate))
     ready = _command(commands, "ready", "ask the service whether it is at work: exit code 0 or 1", _ready)
     ready.add_argument("--port", type=int, metavar="N", help="where it listens (8460)")
+    text = "make a new signing key; restart the service, and tell every party the new pin to recognise it by"
+    _command(commands, "rotate", text, _rotate)
     text = "look at everything that the service needs, and say how to mend what is wrong; exit code 1 if it is bad"
     looks = _command(commands, "doctor", text, doctor)
     looks.add_argument("--port", type=int, metavar="N", help="where the service listens (8460)")
@@ -170,6 +173,24 @@ def _list_keys(settings: Settings, chosen: argparse.Namespace) -> int:
 def _revoke_key(settings: Settings, chosen: argparse.Namespace) -> int:
     _directory(settings).revoke_operator_key(chosen.label)
     return say(chosen, {"revoked": chosen.label}, f"the key {chosen.label!r} is invalid now")
+
+
+def _rotate(settings: Settings, chosen: argparse.Namespace) -> int:
+    """Runs that are under way go on when parties have recognised the new key; nothing that is published changes."""
+    _require_home(settings)
+    store = Store.open(settings.store_url)
+    try:
+        public = CuratorKeys.rotate(settings.home).signing.public
+        with store.writing() as db:  # after a kill in between the service does not start: done again, it does
+            correct(db, SIGNING_KEY, public.hex())
+    finally:
+        store.close()
+    found = {"curator_key": public.hex(), "pin": pin_of(public, Certificates(settings.home).ca)}
+    words = (
+        "a new signing key lies in the home: restart the service now; parties wait until each has run\n"
+        f"subn-party recognise {found['pin']}\nTell them the pin by voice or mail. Codes that were not used are void."
+    )
+    return say(chosen, found, words)
 
 
 def _code(settings: Settings, chosen: argparse.Namespace) -> int:
