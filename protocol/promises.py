@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from protocol.plan import Plan
 
+_LARGEST_SAID = 7
 _ROUND_NUMBERS = 1000  # a factor beyond this protects so little that digits would only flatter it
 _CENTS = Decimal("0.01")
 _UP = Context(prec=40, rounding=ROUND_CEILING)
@@ -24,7 +25,7 @@ class Promise:
 
 def odds_factor(epsilon: Fraction) -> str:
     """e^epsilon, rounded up, so that nothing better than the truth is said."""
-    if epsilon > 7:
+    if epsilon > _LARGEST_SAID:
         return f"more than {_ROUND_NUMBERS:,}"
     exponent = _UP.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
     # `exp` rounds to nearest whatever the context says: one more unit in the last place makes it an upper bound.
@@ -37,7 +38,7 @@ def about_one_person(epsilon: Fraction, delta: Fraction, is_over: bool = False) 
     if is_over and not epsilon:
         return "Nothing left your party in this run that depends on anybody's row."
     factor, leaves = odds_factor(epsilon), "has left" if is_over else "leaves"
-    if epsilon > 7:
+    if epsilon > _LARGEST_SAID:
         return f"So much epsilon protects nobody: an attacker's odds about a person may change by a factor {factor}."
     if delta:
         return (
@@ -114,6 +115,12 @@ def _towards(plan: Plan) -> str:
 
 
 def _meaning(plan: Plan) -> Promise:
+    if plan.epsilon > _LARGEST_SAID:
+        return Promise(
+            "So much ε protects nobody: for somebody who sees all that is published, the odds of a statement about one "
+            f"person's row may change by a factor of {odds_factor(plan.epsilon)}.",
+            f"This is e^ε for ε = {plan.epsilon}; whether an attacker gets that far depends on what else is known.",
+        )
     if plan.delta:
         return Promise(
             f"For somebody who sees all that is published, the chance of anything seen changes by at most a factor "

@@ -491,4 +491,6 @@ def test_no_promise_without_its_condition(noise, method):
     concentrated = promises(plan_of(noise=noise, method=method, privacy="zcdp"))
     assert "δ = 1/1000000000" in concentrated[0].text
     assert "and by δ = 1/1000000000 besides" in concentrated[1].text
+    hopeless = promises(plan_of(noise=noise, method=method, epsilon=8))[1]
+    assert hopeless.text.startswith("So much ε protects nobody")
     assert any("Row counts" in words for words in not_promised())
