@@ -5,9 +5,10 @@ grid can say.
 """
 
 import argparse
+import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -22,6 +23,7 @@ from protocol.errors import OperatorError
 from protocol.exact import canonical_json, digest, exact
 from protocol.plan import EncodingName
 
+LEVERS = "levers"  # fields of the plan that are no options, for ablations: levers = { merging = false }
 Options = tuple[tuple[str, str], ...]  # names and values of options, sorted
 
 
@@ -165,6 +167,8 @@ def _cells(
     names = _listed(given.pop("data", list(sources)))
     label = given.pop("label", "")
     seeds = _seeds(given.pop("seeds")) if "seeds" in given else seeds
+    if LEVERS in given:
+        given[LEVERS] = json.dumps(given[LEVERS], sort_keys=True)
     if unknown := [name for name in names if name not in sources]:
         raise _Mistake(f"runs on {unknown[0]!r}, of which [data.{unknown[0]}] says nothing")
     for values in product(*(_listed(value) for value in given.values())):
@@ -191,14 +195,18 @@ def _settings_of(options: Options) -> Settings:
     parser = _Parser(add_help=False, allow_abbrev=False)
     add_plan_options(parser)
     add_division_options(parser)
-    words = []
+    words, levers = [], {}
     for name, value in options:
+        if name == LEVERS:
+            levers = json.loads(value)
+            continue
         option = f"--{name.replace('_', '-')}"
         if value not in ("true", "false"):
             words.append(f"{option}={value}")
         elif value == "true":
             words.append(option)
-    return settings_of(parser.parse_args(words))
+    settings = settings_of(parser.parse_args(words))
+    return replace(settings, wishes=settings.wishes | levers)
 
 
 def _views_of(options: Options) -> ViewStudy:

@@ -231,6 +231,12 @@ def _parties(book: Book) -> Iterator[str]:
     counts = book.values("parties", data="adult", quantity=PAIRS)
     rows = [[label, *(_cell(book.find("adult", label, epsilon="0.2", parties=k)) for k in counts)] for label in MAIN]
     yield _table(["", *(f"K = {k}" for k in counts)], rows)
+    yield "Bytes that all send together, after joining, with 3072-bit keys where sums are encrypted:"
+    rows = []
+    for label in MAIN:
+        sent = [book.find("adult", label, "bytes", epsilon="0.2", parties=k) for k in counts]
+        rows.append([label, *("" if one is None else f"{one.mean:,.0f}" for one in sent)])
+    yield _table(["", *(f"K = {k}" for k in counts)], rows)
 
 
 def _skew(book: Book) -> Iterator[str]:

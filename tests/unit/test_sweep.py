@@ -82,6 +82,16 @@ def test_an_entry_may_have_seeds_of_its_own(world):
     assert [(cell.settings.epsilon, cell.seed) for cell in grid_of(world, text).cells] == [("1", 1), ("1", 2), ("2", 7)]
 
 
+def test_levers_are_fields_of_the_plan(world):
+    text = HEAD + "[[runs]]\nepsilon = 1\nlevers = { cover_budgets = 'equal' }"
+    cells = grid_of(world, text).cells
+    assert cells[0].settings.wishes["cover_budgets"] == "equal"
+    (refused,) = {
+        record["outcome"]["refused"] for record in sweep(world, text.replace("cover_budgets = 'equal'", "magic = 1"))
+    }
+    assert "magic" in refused
+
+
 def test_decimals_stay_exact(world):
     text = HEAD + "[[runs]]\nepsilon = 0.1\ntheta = 2.5\nsplit = '1/40,1/40,1/40,1/40'"
     (first, _) = grid_of(world, text).cells
