@@ -59,7 +59,7 @@ def _largest(one: Json) -> float:
 
 
 def _bars(one: Json, label: str) -> Markup:
-    left, width, step = 130.0, 190.0, 22.0
+    left, width, step = 118.0, 170.0, 22.0
     scale = width / _largest(one)
     parts = []
     for number, name in enumerate(one["categories"]):
@@ -76,7 +76,7 @@ def _bars(one: Json, label: str) -> Markup:
         dot = left + one["table"][number] * scale
         parts.append(f'<circle class="dot" cx="{dot:.1f}" cy="{y + 10}" r="3.5"/>')
         parts.append(_text(left + width + 12, y + 14, f"{(one['estimate'] or one['table'])[number]:.1%}") + "</g>")
-    return _svg(left + width + 60, 8 + step * len(one["categories"]), label, parts)
+    return _svg(left + width + 58, 8 + step * len(one["categories"]), label, parts)
 
 
 def _whisker(low: float, high: float, y: float) -> str:
