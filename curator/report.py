@@ -58,6 +58,7 @@ def report_json(
         "odds_factor": odds_factor(plan.epsilon),
         "insiders": plan.insiders,
         "noise": plan.noise,
+        "estimate": plan.estimate,
         "promises": [vars(one) for one in promises(plan)],
         "not_promised": list(not_promised()),
         "parties": [

@@ -2,7 +2,7 @@
 
 import re
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from fastapi.routing import APIRoute
@@ -18,6 +18,7 @@ from curator.run_pages import rest_after
 from curator.sessions import LIFE_SECONDS
 from protocol.errors import PlanError
 from protocol.promises import not_promised, odds_factor, promises
+from protocol.schedule import Stage
 from tests.api_support import BASE, Api, with_api
 from tests.curator_support import Desk
 from tests.support import plan_of
@@ -445,6 +446,10 @@ def test_names_and_reasons_of_others_are_text_and_never_markup(tmp_path):
 )
 def test_budgets_are_short_beside_their_exact_value(exact, shown):
     assert formats.exact_number(exact) == f'<data value="{exact}" title="exactly {exact}">{shown}</data>'
+
+
+def test_every_stage_has_a_name_for_people():
+    assert set(get_args(Stage)) - {"finished"} == set(formats.STAGES)
 
 
 def test_sizes_times_and_errors_read_well():
