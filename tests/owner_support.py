@@ -3,14 +3,19 @@
 It does not know any expected value.
 """
 
+import atexit
 import csv
 import io
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,11 +23,12 @@ import uvicorn
 
 from crypto.randomness import Stream
 from party.api import make_app
+from party.settings import Home
 from protocol.coding import labels
 from protocol.schema import Schema
 from tests.fake_curator import FakeCurator
 from tests.party_support import ROWS, Party, finish, parties_of, run_terms
-from tests.support import BITS, random_codes
+from tests.support import BITS, identity, random_codes
 
 TOKEN = "the-token"
 
@@ -46,11 +52,25 @@ def a_table(schema: Schema, rows: int, seed: int = 9) -> bytes:
 def with_history(
     tmp_path: Any, fake: FakeCurator, schema: Schema = BITS, rows: Sequence[int] = ROWS, **choices: Any
 ) -> list[Party]:
-    """Parties that have finished one run, and accept by hand from now on."""
-    parties = parties_of(tmp_path, fake, rows, **({"schema": schema} | choices))
-    run_of(fake, parties, "run-1", schema, rows, epsilon="4/5")
+    """Parties that have finished one run; their homes are copies, so that the run is worked out once."""
+    folder = _finished(schema.to_json(), tuple(rows), tuple(choices.items()))
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     fake.tables["run-1"] = a_table(schema, sum(rows))
-    return parties
+    for number in range(len(rows)):
+        own = identity(number)
+        fake.know(f"party-{number + 1}", own.signing.public, own.exchange.public)
+    return [Party(Home(tmp_path / f"party-{number + 1}"), number, fake) for number in range(len(rows))]
+
+
+@cache
+def _finished(schema_text: str, rows: tuple[int, ...], choices: tuple[tuple[str, Any], ...]) -> Path:
+    folder, fake, schema = Path(tempfile.mkdtemp()), FakeCurator(), Schema.parse(schema_text)
+    atexit.register(shutil.rmtree, folder)
+    parties = parties_of(folder, fake, rows, schema=schema, **dict(choices))
+    run_of(fake, parties, "run-1", schema, rows, epsilon="4/5")
+    for party in parties:
+        party.ledger.close()
+    return folder
 
 
 def run_of(

@@ -93,13 +93,11 @@ def test_the_walk_of_the_readme(
     desk.get_by_role("button", name=buttons[2]).click()
     desk.locator("tbody th a").click()
     desk.get_by_text("Parties and phases").first.wait_for()
-    operator.look("walk-run")
     report = desk.get_by_role("link", name=buttons[3])
     report.wait_for(timeout=PATIENCE * 1000)
     report.click()
     desk.get_by_role("heading", level=1).wait_for()
     assert "epsilon" in desk.locator("body").inner_text().lower()
-    operator.look("walk-report")
 
     page.reload()
     page.get_by_text("finished").first.wait_for(timeout=30_000)
