@@ -3,6 +3,8 @@
 It does not know what the other pages show (`party_pages`, `plan_page`, `run_pages`).
 """
 
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,8 +16,9 @@ from crypto.randomness import Stream
 from curator import party_pages, plan_page, run_pages
 from curator.callers import COOKIE, TheService
 from curator.errors import NotAuthenticated
-from curator.page_frame import PageRoute, Sending, page, refuse_other_origins, see_other, with_cookie
+from curator.page_frame import PageRoute, Sending, SignedIn, page, refuse_other_origins, see_other, with_cookie
 from curator.sessions import LIFE_SECONDS
+from protocol.glossary import Term, terms_in
 
 _STATIC = Path(__file__).parent / "static"
 _HOME = "/runs"
@@ -43,6 +46,11 @@ def home() -> Response:
     return see_other(_HOME)
 
 
+@router.get("/words")
+def words(session: SignedIn) -> Response:
+    return page("words.html", session, terms=_glossary())
+
+
 @router.get("/sign-in")
 def sign_in(then: str = _HOME) -> Response:
     return page("sign_in.html", then=_own_path(then), wrong=None)
@@ -64,6 +72,11 @@ async def begin(
 async def end(request: Request, _session: Sending, service: TheService) -> Response:
     await run_in_threadpool(service.sessions.end, request.cookies[COOKIE])
     return with_cookie(see_other("/sign-in"), request, "", 0)
+
+
+@cache
+def _glossary() -> tuple[Term, ...]:
+    return terms_in((files("protocol") / "glossary.md").read_text(encoding="utf-8"))
 
 
 def _own_path(path: str) -> str:

@@ -88,4 +88,5 @@ def test_the_check_can_fail() -> None:
 
 def test_readme_and_pages_lead_to_the_glossary() -> None:
     assert "(protocol/glossary.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "/words" in (ROOT / "party" / "templates" / "parts.html").read_text(encoding="utf-8")
+    for page in ("party/templates/parts.html", "curator/templates/base.html"):
+        assert '("/words", "Words")' in (ROOT / page).read_text(encoding="utf-8")

@@ -81,7 +81,9 @@ def test_a_wrong_key_is_refused_and_said(desk):
     with_api(desk, story)
 
 
-@pytest.mark.parametrize("path", ["/runs", "/parties", "/plan", "/runs/some-run", "/plan/forecast", "/runs/x/live"])
+@pytest.mark.parametrize(
+    "path", ["/runs", "/parties", "/plan", "/words", "/runs/some-run", "/plan/forecast", "/runs/x/live"]
+)
 def test_whoever_is_not_signed_in_is_asked_to_and_comes_back(desk, path):
     async def story(api):
         answer = await api.http.get(path)
