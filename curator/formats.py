@@ -28,8 +28,6 @@ STAGES: Mapping[str, str] = {
     "initial": "First network",
     "tables": "Tables of what was picked",
     "further": "Further pairs",
-    "tables": "First tables",
-    "further": "Further pairs",
     "update": "Updates",
     "candidates": "Candidates",
     "models": "Models",
