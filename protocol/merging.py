@@ -16,7 +16,7 @@ from protocol.junction import Array
 from protocol.marginal import Table, project_to_simplex
 
 Groups = NDArray[np.intp]
-_SUPPORT = 2.0  # standard deviations of noise that a category's count has to rise above
+_SUPPORT = 3.0  # standard deviations of noise that a category's count has to rise above
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from protocol.merging import Merging, over
 from protocol.network import Family, Network
 from protocol.noise_laws import NoiseLaw
 
-LARGEST_MODEL = 1 << 15  # numbers in all cliques together: a second of work
+LARGEST_MODEL = 1 << 14  # numbers in all cliques together: some seconds of work
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from protocol.noise_laws import NoiseLaw
 Shares = tuple[int, int, int, int]
 _POOR, _RICH = 4, 10  # average count of a pair's cell over the mean noise of as many tables as there are variables
 _LARGEST_PAIR = 16  # cells: beyond it views are out of reach, and searching for them would take long
-_VIEWS_PAY = 0.06  # expected distance of a pair's table from the true one, below which all pairs are counted
+_VIEWS_PAY = 0.12  # expected distance of a pair's table from the true one, below which all pairs are counted
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,16 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
     total, count = sum(rows), len(sizes)
     if count < 2:
         return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single variable has no network")
-    expected = pair_error(sizes, total, budget * Fraction(3, 4), law, shares_of_noise)
+    expected = pair_error(sizes, total, budget * Fraction(19, 20), law, shares_of_noise)
     if expected <= _VIEWS_PAY:
         why = f"views answer every pair within {expected:.3f} of the rows, so that no network is picked privately"
-        return Tuning("pairs", (15, 0, 0, 5), (0,) * len(rows), why)
+        return Tuning("pairs", (19, 0, 0, 1), (0,) * len(rows), why)
     support = _support(sizes, total, budget, law) / sqrt(shares_of_noise)
     if support < _POOR:
-        why = f"a pair's cell holds {support:.1f} times its noise: half goes to single variables, the rest to a tree"
-        return Tuning("single", (11, 2, 0, 7), (0,) * len(rows), why)
+        why = (
+            f"a pair's cell holds {support:.1f} times its noise: two thirds go to single variables, the rest to a tree"
+        )
+        return Tuning("single", (13, 1, 0, 6), (0,) * len(rows), why)
     rich = support >= _RICH
     further = count * 2 // 3 if rich else count // 2
     shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
