@@ -197,7 +197,7 @@ def _claims(book: Book) -> Iterator[str]:
 
 def _comparison(book: Book, ours: str) -> str:
     """Ratios of errors, and by how many standard errors of the difference they lie apart."""
-    rows, wins, places = [], 0, 0
+    rows, wins, ratios = [], 0, []
     for data, epsilon, parties in _places(book, ours):
         own = book.find(data, ours, epsilon=epsilon, parties=parties)
         others = [book.find(data, label, epsilon=epsilon, parties=parties) for label in BASELINES]
@@ -207,13 +207,17 @@ def _comparison(book: Book, ours: str) -> str:
                 cells.append("")
                 continue
             apart = (other.mean - own.mean) / max(1e-12, ((own.error or 0) ** 2 + (other.error or 0) ** 2) ** 0.5)
-            places, wins = places + 1, wins + (apart > 2)
-            cells.append(f"{own.mean / other.mean:.2f} ({apart:+.0f})")
+            wins += apart > 2
+            ratios.append(own.mean / other.mean)
+            cells.append(f"{ratios[-1]:.2f} ({apart:+.0f})")
         rows.append(cells)
     table = _table(["data", "epsilon", "parties", *(f"error / {label}'s" for label in BASELINES)], rows)
+    if not ratios:
+        return table
     return (
-        f"{table}\n\n{ours} is below the baseline by more than two standard errors in {wins} of {places} places "
-        "(in brackets: by how many; negative is above)."
+        f"{table}\n\n{ours} is below the baseline by more than two standard errors in {wins} of {len(ratios)} "
+        "comparisons (in brackets: by how many; negative is above). Its error is "
+        f"{min(ratios):.2f} to {max(ratios):.2f} times theirs."
     )
 
 

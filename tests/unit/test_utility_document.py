@@ -1,0 +1,52 @@
+"""The document of `make bench-utility`: what it says follows from the results."""
+
+from typing import Any
+
+import pytest
+
+from curator.sweep_figures import means
+from tests.benchmarks.utility import CCBN, CENTRAL, INDEPENDENT, PAPER, RECOMMENDED, Book, document
+
+
+def records(errors: dict[str, float], epsilon: str = "0.8") -> list[dict[str, Any]]:
+    """Two runs of each method, a hundredth apart."""
+    return [
+        {
+            "data": "adult",
+            "options": {"epsilon": epsilon, "parties": "3", "method": label},
+            "seed": seed,
+            "label": label,
+            "outcome": {"measured": {"2-way": error + seed / 100}, "bytes": 1234567, "seconds": 1.0},
+        }
+        for label, error in errors.items()
+        for seed in (0, 1)
+    ]
+
+
+def text(*found: dict[str, Any]) -> str:
+    return "\n".join(document(Book(means(found)), found))
+
+
+def test_errors_stand_with_their_standard_error_and_number_of_runs():
+    assert "| adult | 0.8 | 0.1050 ± 0.0050 (2) |" in text(*records({INDEPENDENT: 0.1, RECOMMENDED: 0.04}))
+
+
+@pytest.mark.parametrize(("paper", "wins", "ratios"), [(0.3, 0, "1.97 to 2.90"), (0.02, 2, "0.16 to 0.24")])
+def test_the_papers_claim_is_counted(paper, wins, ratios):
+    said = text(*records({INDEPENDENT: 0.15, CCBN: 0.1, PAPER: paper}))
+    assert f"{PAPER} is below the baseline by more than two standard errors in {wins} of 2 comparisons" in said
+    assert f"Its error is {ratios} times theirs" in said
+
+
+def test_a_lever_is_compared_with_the_whole():
+    said = text(*records({RECOMMENDED: 0.045, "without luck": 0.095}))
+    assert "| without luck | 0.1000 ± 0.0050 (2) (2.00) |" in said
+
+
+def test_refusals_are_told():
+    refused = records({PAPER: 0.1})[0] | {"outcome": {"refused": "it costs too much"}}
+    assert "- it costs too much" in text(*records({INDEPENDENT: 0.1}), refused)
+
+
+def test_central_methods_have_columns_of_their_own():
+    assert " | ".join(CENTRAL.values()) in text(*records({INDEPENDENT: 0.1}))
