@@ -25,7 +25,7 @@ RUN rm -rf /var/cache/* /var/lib/apt/lists/* /var/log/* /root/.cache \
     /usr/local/lib/python3.*/site-packages /usr/local/lib/python3.*/ensurepip /usr/local/lib/python3.*/test \
     /usr/lib/python3.*/ensurepip /usr/lib/python3/dist-packages /usr/share/python-wheels \
     /usr/bin/pip* /usr/local/bin/pip* \
- && find /usr/share/doc -type f ! -name copyright -delete \
+ && mkdir -p /usr/share/doc && find /usr/share/doc -type f ! -name copyright -delete \
  && find / -xdev -perm /6000 -type f -exec chmod a-s {} + \
  # Where volumes come to lie: an empty volume takes its owner from here.
  && mkdir -p /var/lib/dp-subn /data /desk /operator /hospitals/1/home /hospitals/1/data \

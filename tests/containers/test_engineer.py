@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -127,9 +128,14 @@ def test_two_hospitals_and_a_curator_follow_the_readme_to_a_published_table(mach
         assert f"{spent[name]}" in books
 
     at_once(look_into_books)
-    sites["hospital-1"].shell(PARTYS[6])
-    wait(lambda: sites["hospital-1"].project.is_ready("party"), "the renewed party to be ready")
-    assert run_id in sites["hospital-1"].project.inside("party", "subn-party", "ledger")
+    first = sites["hospital-1"]
+    first.shell(PARTYS[6], BACKUP=str(tmp_path / "home.tar.gz"))
+    with tarfile.open(tmp_path / "home.tar.gz") as backup:
+        assert {"home/party.toml", "home/ledger.db", "home/audit.jsonl"} <= set(backup.getnames())
+    wait(lambda: first.project.is_ready("party"), "the party to be ready again")
+    first.shell(PARTYS[7])
+    wait(lambda: first.project.is_ready("party"), "the renewed party to be ready")
+    assert run_id in first.project.inside("party", "subn-party", "ledger")
 
 
 def at_once(step: Callable[[str], Found]) -> dict[str, Found]:
