@@ -3,7 +3,6 @@
 It does not know what the routes do.
 """
 
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -11,10 +10,8 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
 
-from curator import operator_routes, party_routes, result_routes
-from curator.callers import TheService
+from curator import operator_routes, party_routes, result_routes, watch_routes
 from curator.edges import LARGEST_JSON, BodyLimit, OnlyFromProxy, RequestLog, SecurityHeaders, SignedAnswers
 from curator.pages import add_pages
 from curator.problems import MEDIA_TYPE, handle_problems
@@ -27,10 +24,6 @@ _DESCRIPTION = (
 )
 # Nothing about requests is recorded or exported but the service's own log.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-
-
-class Health(BaseModel):
-    status: str
 
 
 def make_app(service: Service) -> FastAPI:
@@ -49,14 +42,13 @@ def make_app(service: Service) -> FastAPI:
     app.add_middleware(SignedAnswers, key=service.keys.signing)
     if service.settings.behind_proxy:
         app.add_middleware(OnlyFromProxy, proxies=service.settings.proxies)
-    app.add_middleware(RequestLog)
+    app.add_middleware(RequestLog, observe=service.metrics.request)
     app.add_middleware(SecurityHeaders)
     app.include_router(party_routes.router)  # before the operators': /v1/runs/mine is no run
     app.include_router(operator_routes.router)
     app.include_router(result_routes.router)
     add_pages(app)
-    app.get("/healthz", tags=["health"], summary="Whether the process lives")(_healthz)
-    app.get("/readyz", tags=["health"], summary="Whether the store and the disk take what they are given")(_readyz)
+    app.include_router(watch_routes.router)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -67,18 +59,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     async with service.relay:
         yield
     service.store.close()
-
-
-def _healthz() -> Health:
-    return Health(status="alive")
-
-
-def _readyz(service: TheService) -> Health:
-    service.store.check()
-    with tempfile.TemporaryFile(dir=service.settings.home) as file:
-        file.write(b"ready?")
-        file.flush()
-    return Health(status="ready")
 
 
 def _body_limit(largest_answer: int) -> Callable[[str, str], int]:

@@ -43,6 +43,7 @@ class Authentication:
     store: Store
     clock: Clock
     on_failure: Callable[[StoreUnavailable], None] = lambda _error: None  # told when the store does not take a nonce
+    heard: Callable[[str, int], None] = lambda _party, _time_ms: None  # told every time that a party signs
 
     def party(self, request: SignedRequest) -> str:
         """The name of the enrolled party that has signed this request, now, and for the first time."""
@@ -51,7 +52,9 @@ class Authentication:
             row = db.execute(found).one_or_none()
         if row is None:
             raise NotAuthenticated(f"no party {request.sender!r} is enrolled here: enrol with a code of the operator")
-        self._check(request, row.signing_key)
+        self._check_signature(request, row.signing_key)
+        self.heard(request.sender, int(request.time_ms))
+        self._check_time(request)
         if row.revoked is not None:
             raise Forbidden(f"{request.sender} was revoked by the operator: it can enrol under another name only")
         try:
@@ -69,7 +72,8 @@ class Authentication:
 
         Retry safety: the code serves once, so that no nonce need be kept, which anybody could have kept without end.
         """
-        self._check(request, signing_key)
+        self._check_signature(request, signing_key)
+        self._check_time(request)
 
     def operator(self, key: str) -> str:
         """The label of an operator's key."""
@@ -83,7 +87,7 @@ class Authentication:
             )
         return str(label)
 
-    def _check(self, request: SignedRequest, key: bytes) -> None:
+    def _check_signature(self, request: SignedRequest, key: bytes) -> None:
         if not _TIME.fullmatch(request.time_ms) or not _NONCE.fullmatch(request.nonce):
             raise NotAuthenticated(
                 "the request's time must be milliseconds since 1970 and its nonce 16 to 64 letters, digits, - or _"
@@ -94,7 +98,9 @@ class Authentication:
             verify(key, REQUEST, text, bytes.fromhex(request.signature))
         except (CryptoError, ValueError):
             raise NotAuthenticated(f"the request is not signed with the key of {request.sender!r}") from None
-        now = self.clock()
+
+    def _check_time(self, request: SignedRequest) -> None:
+        now, time_ms = self.clock(), int(request.time_ms)
         if abs(now - time_ms) > LARGEST_CLOCK_DIFFERENCE_MS:
             raise WrongClock(
                 f"your clock says {_clock_text(time_ms)}, the curator's says {_clock_text(now)}: they may differ by "

@@ -37,7 +37,7 @@ _SIGNED = APIKeyHeader(
     ),
 )
 _Signature = Annotated[str | None, Security(_SIGNED)]
-_Key = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
+Key = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
 
 
 def service_of(request: Request) -> Service:
@@ -63,7 +63,7 @@ async def newcomer(request: Request, signature: _Signature, body: Enrolment) -> 
     return body
 
 
-async def operator(request: Request, credentials: _Key) -> str:
+async def operator(request: Request, credentials: Key) -> str:
     """The label of the operator's key. In a browser, a session reads as the key does; it changes nothing here."""
     _check_version(request)
     token = request.cookies.get(COOKIE)
@@ -75,7 +75,7 @@ async def operator(request: Request, credentials: _Key) -> str:
     return label
 
 
-async def anybody_of(request: Request, signature: _Signature, credentials: _Key) -> str | None:
+async def anybody_of(request: Request, signature: _Signature, credentials: Key) -> str | None:
     """A party's name, or None for an operator."""
     if signature is not None:
         return await signed_party(request, signature)

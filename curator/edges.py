@@ -148,10 +148,13 @@ class SignedAnswers:
 
 
 class RequestLog:
-    """One line per exchange: who, what, how it ended, how long it took; never bodies, keys or queries."""
+    """One line per exchange: who, what, how it ended, how long it took; never bodies, keys or queries.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    `observe` is told method, pattern of the path, status and seconds.
+    """
+
+    def __init__(self, app: ASGIApp, observe: Callable[[str, str, int, float], None]) -> None:
+        self._app, self._observe = app, observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -168,6 +171,13 @@ class RequestLog:
         try:
             await self._app(scope, receive, noting)
         finally:
-            who = scope.get("state", {}).get("party", "")
-            fields = {"method": scope["method"], "path": scope["path"], "status": status, "party": who}
-            _log.info("request", extra={"fields": fields | {"ms": round(1000 * (perf_counter() - started), 1)}})
+            seconds = perf_counter() - started
+            self._observe(scope["method"], getattr(scope.get("route"), "path", "none"), status, seconds)
+            _log.info("request", extra={"fields": _line(scope, status, seconds)})
+
+
+def _line(scope: Scope, status: int, seconds: float) -> dict[str, object]:
+    who, place = scope.get("state", {}).get("party", ""), scope.get("path_params", {})
+    fields = {"method": scope["method"], "path": scope["path"], "status": status, "party": who}
+    named = {name: place[name] for name in ("run", "step") if name in place}
+    return fields | named | {"ms": round(1000 * seconds, 1)}

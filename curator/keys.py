@@ -16,6 +16,7 @@ from crypto.signing import SigningKey
 from curator.errors import SettingsError
 
 SIGNING_FILE, MASTER_FILE = "signing.key", "master.key"
+METRICS_TOKEN = "metrics-token"  # noqa: S105 - the name of a file
 _NONCE_BYTES = 12
 
 
@@ -31,14 +32,14 @@ class CuratorKeys:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, secret in ((SIGNING_FILE, SigningKey.generate().to_bytes()), (MASTER_FILE, stream.take(KEY_BYTES))):
             if not (directory / name).exists():
-                _write_secret(directory / name, secret)
+                write_secret(directory / name, secret)
         return cls.load(home)
 
     @classmethod
     def rotate(cls, home: Path) -> "CuratorKeys":
         """A new signing key in place of the old one, which is destroyed; the master key stays."""
         cls.load(home)  # a home without keys is told apart
-        _write_secret(home / "keys" / SIGNING_FILE, SigningKey.generate().to_bytes())
+        write_secret(home / "keys" / SIGNING_FILE, SigningKey.generate().to_bytes())
         return cls.load(home)
 
     @classmethod
@@ -75,7 +76,15 @@ class CuratorKeys:
         return AESGCM(derive_key(self.master, b"secrets of runs"))
 
 
-def _write_secret(path: Path, secret: bytes) -> None:
+def metrics_token(home: Path) -> str:
+    """With which Prometheus reads the metrics and does nothing else; made when it is first needed."""
+    path = home / METRICS_TOKEN
+    if not path.exists():
+        write_secret(path, Stream.system().take(KEY_BYTES))
+    return _read_secret(path).hex()
+
+
+def write_secret(path: Path, secret: bytes) -> None:
     """Whole or not at all, and never readable for others, not even for a moment."""
     unfinished = path.with_name(path.name + ".part")
     unfinished.unlink(missing_ok=True)

@@ -127,7 +127,12 @@ class LiveRun:
         if following.state.position != self.at.state.position:
             self.since = now
             self.deadline = None if following.state.step is None else now + self.step_ms
+            said(self.run, "step", **following.amounts)
         self.at = following
+
+    def end(self, ending: Ending) -> None:
+        self.ended = True
+        said(self.run, "ended", **vars(ending))
 
 
 def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, opening: CuratorSums) -> Standing:
@@ -170,6 +175,17 @@ def concluded(live: LiveRun, stream: Stream) -> Standing | Ending:
         return Ending("failed", error.culprit, str(error))
     except Exception as error:
         return internal(error, live.run, stream)
+
+
+def too_late(live: LiveRun) -> Ending:
+    assert live.step is not None
+    names = ", ".join(live.missing)
+    return Ending("timed_out", names, f"no answer to {live.step.name!r} before its deadline from {names}")
+
+
+def said(run: str, event: str, **fields: Any) -> None:
+    """A line of the log about something that is in the store."""
+    _log.info(event, extra={"fields": {"run": run, **fields}})
 
 
 def internal(error: Exception, run: str, stream: Stream) -> Ending:

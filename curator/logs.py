@@ -6,8 +6,11 @@ It does not know what is logged; whoever logs keeps rows, keys and bodies out.
 import json
 import logging
 import sys
+import traceback
 from datetime import UTC, datetime
 from typing import Any
+
+from protocol.errors import SubnError
 
 
 class JsonLines(logging.Formatter):
@@ -21,8 +24,10 @@ class JsonLines(logging.Formatter):
             "event": record.getMessage(),
         }
         line |= getattr(record, "fields", {})
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+        if record.exc_info and (error := record.exc_info[1]) is not None:
+            # Privacy: the text of an error that nobody foresaw might quote a value; its place does not.
+            line["error"] = str(error) if isinstance(error, SubnError | OSError) else type(error).__name__
+            line["at"] = [f"{f.filename}:{f.lineno}" for f in reversed(traceback.extract_tb(error.__traceback__))]
         return json.dumps(line, ensure_ascii=False, default=str)
 
 

@@ -8,12 +8,12 @@ opened), so that it has a transaction of its own (`advance`), and nobody waits f
 store, so that a kill at any instant leaves what `recover` rebuilds.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
+from time import perf_counter
 
 from curator import run_records as records
 from curator import wire
@@ -21,7 +21,7 @@ from curator.beginnings import begun, rebuilt, run_name
 from curator.directory import Directory, refuse_changed_members
 from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
 from curator.keys import CuratorKeys
-from curator.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged
+from curator.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged, said, too_late
 from curator.planning import request_digest, terms_for
 from curator.publication import publish, stage_costs
 from curator.receipts import check_receipt, cost_of
@@ -36,7 +36,6 @@ from protocol.terms import Terms
 
 OPERATOR = "operator"
 _DRAFT = "draft"
-_log = logging.getLogger("curator.run")
 
 
 class Orchestrator:
@@ -48,6 +47,7 @@ class Orchestrator:
         self.directory = Directory(store, self._seams.clock)
         self.views = RunViews(store)
         self.changed: Callable[[str], None] = lambda _run: None
+        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: None  # told of every sum
         self._live: dict[str, LiveRun] = {}
         self._creating = Lock()
         self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
@@ -82,6 +82,17 @@ class Orchestrator:
     def folder(self, run: str) -> Path:
         """Where the published files of a finished run are."""
         return self.settings.home / "runs" / run
+
+    def waiting(self) -> dict[str, int]:
+        """Since when each party has been asked something that it has not answered."""
+        found: dict[str, int] = {}
+        for live in self._runs_in_memory():
+            found |= {party: min(live.since, found.get(party, live.since)) for party in live.missing}
+        return found
+
+    def paused(self) -> int:
+        """How many runs the store or a disk holds up."""
+        return sum(live.pause is not None for live in self._runs_in_memory())
 
     def view(self, run: str) -> wire.Run:
         """The run as it is stored; what holds it up is shown also while that cannot be stored."""
@@ -125,7 +136,9 @@ class Orchestrator:
             return
         with live.at_work:
             if live.is_complete:
+                began = perf_counter()
                 outcome = concluded(live, self._seams.streams("reference"))
+                self.worked_out(live.at.amounts["ciphertexts"] // len(live.at.questions), perf_counter() - began)
                 with live.lock:
                     self._move(live, outcome)
                 self.changed(run)
@@ -191,6 +204,8 @@ class Orchestrator:
             refuse_changed_members(db, terms.plan.members)
             write_beginning(db, live, row | {"idempotency_key": idempotency_key})
         self._live[live.run] = live
+        said(live.run, "created", parties=list(live.names))
+        said(live.run, "step", **live.at.amounts)
         self.changed(live.run)
         return live.run
 
@@ -240,8 +255,9 @@ class Orchestrator:
         except StoreUnavailable as error:
             self._hold_up(live, error)
             raise
+        said(live.run, "answered", step=step, party=party, bytes=len(body))
         if isinstance(outcome, Ending):
-            self._forget(live)
+            self._forget(live, outcome)
         else:
             live.move_to(outcome, now)
 
@@ -260,7 +276,7 @@ class Orchestrator:
             self._hold_up(live, error)
             return
         if isinstance(outcome, Ending):
-            self._forget(live)
+            self._forget(live, outcome)
         else:
             live.move_to(outcome, now)
 
@@ -276,18 +292,18 @@ class Orchestrator:
             elif live.pause is not None:
                 self._resume(live, now)
             elif live.missing and live.deadline is not None and now >= live.deadline:
-                self._end(live, _too_late(live))
+                self._end(live, too_late(live))
         except (StoreUnavailable, OSError) as error:
             self._hold_up(live, error)
 
     def _finish(self, live: LiveRun) -> None:
         """Publish a complete run. Retry safety: from the same answers and the same seed comes the same table."""
-        now, terms = self._seams.clock(), live.at.state.terms
+        now = self._seams.clock()
         with self._store.reading() as db:
             seed = records.find_recovery(db, live.run).synthesis_seed
             replies, events = records.replies_of_run(db, live.run), records.events_after(db, live.run)
         try:
-            costs = stage_costs(terms, replies, events, now)
+            costs = stage_costs(replies, events, now)
             outputs = publish(self.folder(live.run), live.at.state, replies, costs, seed, self._keys.signing, now)
         except OSError:
             raise
@@ -301,7 +317,7 @@ class Orchestrator:
         now = self._seams.clock()
         if live.pause is None:
             live.pause = Pause(now if since is None else since, _trouble(error))
-            _log.warning("run %s pauses: %s", live.run, live.pause.reason)
+            said(live.run, "paused", reason=live.pause.reason)
         live.pause.wait_longer(now)
         if not live.pause.noted:
             with suppress(StoreUnavailable):
@@ -318,6 +334,7 @@ class Orchestrator:
             write_resumption(db, live, now)
             records.change_run(db, live.run, deadline=deadline, updated=now)
         live.pause, live.deadline = None, deadline
+        said(live.run, "resumed")
         self.changed(live.run)
 
     # Ending
@@ -329,7 +346,7 @@ class Orchestrator:
             if live.pause is not None:
                 write_resumption(db, live, now)
             write_end(db, live.run, ending, now, outputs)
-        self._forget(live)
+        self._forget(live, ending)
         self.changed(live.run)
 
     def _end_runs_of(self, party: str) -> None:
@@ -339,8 +356,8 @@ class Orchestrator:
                     if not live.ended:
                         self._end(live, Ending("failed", party, f"{party} was revoked by the operator"))
 
-    def _forget(self, live: LiveRun) -> None:
-        live.ended = True
+    def _forget(self, live: LiveRun, ending: Ending) -> None:
+        live.end(ending)
         self._live.pop(live.run, None)
 
     # Recovering
@@ -372,12 +389,6 @@ class Orchestrator:
 
     def _runs_in_memory(self) -> list[LiveRun]:
         return list(self._live.values())
-
-
-def _too_late(live: LiveRun) -> Ending:
-    assert live.step is not None
-    names = ", ".join(live.missing)
-    return Ending("timed_out", names, f"no answer to {live.step.name!r} before its deadline from {names}")
 
 
 def _trouble(error: Exception) -> str:

@@ -95,6 +95,11 @@ def receipts(party: Party, service: TheService) -> list[wire.SentReceipt]:
     return service.views.receipts(party)
 
 
+@router.get("/time", summary="The curator's clock, in its signed words")
+def time(_party: Party, service: TheService) -> wire.CuratorTime:
+    return wire.CuratorTime(time_ms=service.health.clock())
+
+
 @router.get("/roster", summary="All parties and their keys")
 def roster(_party: Party, service: TheService) -> list[wire.Peer]:
     return [

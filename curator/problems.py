@@ -33,7 +33,7 @@ class Kind:
 
 
 _AUTHENTICATE = {"WWW-Authenticate": "Bearer"}
-_LATER = {"Retry-After": "5"}
+LATER = {"Retry-After": "5"}
 
 KINDS: dict[type[BaseException], Kind] = {
     protocol.SubnError: Kind(500, "internal", "The curator failed"),
@@ -68,8 +68,8 @@ KINDS: dict[type[BaseException], Kind] = {
     curator.RunEnded: Kind(409, "run-ended", "The run is over"),
     curator.SettingsError: Kind(500, "settings", "The curator's settings cannot work"),
     curator.Displaced: Kind(503, "displaced", "Another curator serves the database now"),
-    curator.StoreUnavailable: Kind(503, "store-unavailable", "The curator cannot store anything now", _LATER),
-    OSError: Kind(503, "disk-unavailable", "The curator's disk does not answer or is full", _LATER),
+    curator.StoreUnavailable: Kind(503, "store-unavailable", "The curator cannot store anything now", LATER),
+    OSError: Kind(503, "disk-unavailable", "The curator's disk does not answer or is full", LATER),
 }
 
 

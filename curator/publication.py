@@ -6,6 +6,7 @@ It does not know how a run came to its end. From the same answers and seed come 
 import json
 import os
 import platform
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -78,10 +79,12 @@ def synthetic_labels(
         yield labels(terms.schema, codes, labelling)
 
 
-def stage_costs(terms: Terms, replies: Sequence[ReplyRecord], events: Sequence[Event], now: int) -> list[Cost]:
+def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[Event], now: int) -> list[Cost]:
     """What every stage took: time from its first step's beginning, work, and bytes in both directions."""
     begun = [event for event in events if event.kind == "step"]
-    received = {step.name: sum(reply.size for reply in replies if reply.step == step.name) for step in terms.steps}
+    received: Counter[str] = Counter()
+    for reply in replies:
+        received[reply.step] += reply.size
     found: dict[str, Cost] = {}
     for event, ended in zip(begun, [*(event.at for event in begun[1:]), now], strict=True):
         data = event.data

@@ -40,7 +40,7 @@ class Relay:
         self.close()
         # What is under way in a thread is let finish: the store is closed after this.
         await self._clockwork
-        await asyncio.gather(*self._at_work.values())
+        await asyncio.gather(*self._at_work.values(), return_exceptions=True)
         self._orchestrator.changed = lambda _run: None
 
     def close(self) -> None:

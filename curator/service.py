@@ -3,14 +3,16 @@
 It does not know HTTP.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crypto.randomness import Stream
 from curator.authentication import Authentication
 from curator.certificates import Certificates
 from curator.directory import Directory
 from curator.errors import CuratorError
-from curator.keys import CuratorKeys
+from curator.health import Health
+from curator.keys import CuratorKeys, metrics_token
+from curator.metrics import Metrics
 from curator.orchestrator import Orchestrator
 from curator.relay import Relay
 from curator.run_views import RunViews
@@ -30,6 +32,9 @@ class Service:
     relay: Relay
     authentication: Authentication
     sessions: Sessions
+    health: Health
+    metrics: Metrics
+    metrics_token: str = field(repr=False)
 
     @classmethod
     def of(
@@ -40,8 +45,20 @@ class Service:
         orchestrator: Orchestrator,
         clock: Clock = system_clock,
     ) -> "Service":
-        authentication = Authentication(store, clock, orchestrator.store_failed)
-        return cls(settings, store, keys, orchestrator, Relay(orchestrator), authentication, Sessions(store, clock))
+        health = Health(store, settings.home, clock)
+        authentication = Authentication(store, clock, orchestrator.store_failed, health.heard)
+        return cls(
+            settings=settings,
+            store=store,
+            keys=keys,
+            orchestrator=orchestrator,
+            relay=Relay(orchestrator),
+            authentication=authentication,
+            sessions=Sessions(store, clock),
+            health=health,
+            metrics=Metrics(orchestrator, health),
+            metrics_token=metrics_token(settings.home),
+        )
 
     @classmethod
     def open(cls, settings: Settings) -> "Service":

@@ -197,6 +197,10 @@ class PlanForecast(Told):
     seconds: float
 
 
+class CuratorTime(Told):
+    time_ms: Annotated[int, Field(description="milliseconds since 1970, UTC")]
+
+
 class Waiting(Told):
     party: str
     since: datetime

@@ -8,7 +8,7 @@ in one transaction. Only then may anything leave.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from crypto.paillier import SMALLEST_BITS
@@ -31,14 +31,15 @@ from protocol.exact import digest
 from protocol.messages import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
 from protocol.participant import accept, answer, check
 from protocol.plan import Plan
-from protocol.queries import is_sum_pass
+from protocol.queries import is_sum_pass, layout_of
 from protocol.schedule import Step
 from protocol.schema import Schema
-from protocol.secure_sum import PartySums
+from protocol.secure_sum import PartySums, ciphertexts
 from protocol.terms import Terms
 
 _LONGEST_REASON = 2000  # of a refusal
 NOTHING: Amounts = (Fraction(0), Fraction(0))
+_UNFIT = "its table cannot be read or does not fit the schema; its data owner finds out why with `subn-party check`"
 
 Question = Count | TakeBack | Place | Learn
 Sums = Callable[[Plan, int], PartySums]
@@ -52,6 +53,7 @@ class Outgoing:
     step: str
     reply: bytes = field(repr=False)
     receipt: bytes = field(repr=False)
+    ciphertexts: int = 0  # that were made for it just now
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,10 @@ class Answering:
             if request.state == "refused":
                 raise PolicyRefusal(_why_refused(request))
             return self._join(request, asked)
-        except (DataError, PlanError, PolicyRefusal) as error:
+        except DataError:
+            # Privacy: where a table does not fit is the data owner's to know, who asks `subn-party check`.
+            return self._decline(request, JOINING, asked, PolicyRefusal(_UNFIT))
+        except (PlanError, PolicyRefusal) as error:
             return self._decline(request, JOINING, asked, error)
 
     def _join(self, request: Request, asked: str) -> Outgoing:
@@ -205,7 +210,8 @@ class Answering:
         state, reply = answer(state, task, joined.rows, self._stream)
         keys = task.keys if isinstance(task, Count) and task.keys is not None else joined.kept.keys
         following = _Joined(terms, joined.rows, Kept(state, keys))
-        return self._record(request, asked, _mechanism(terms, step, task), following, step, reply)
+        sent = self._record(request, asked, _mechanism(terms, step, task), following, step, reply)
+        return replace(sent, ciphertexts=_ciphertexts(terms, step, task))
 
     def _taken_up(self, request: Request) -> _Joined:
         """The run in memory, or as the process before this one left it."""
@@ -339,6 +345,12 @@ def _why_refused(request: Request) -> str:
     if request.verdict == "refuse":
         return "; ".join(request.reasons)
     return request.reason or "the data owner does not want to take part"
+
+
+def _ciphertexts(terms: Terms, step: Step, task: Question) -> int:
+    if not isinstance(task, Count) or not is_sum_pass(terms, step):
+        return 0
+    return ciphertexts(terms.plan, layout_of(terms, step, task.tables, terms.plan.total_rows))
 
 
 def _mechanism(terms: Terms, step: Step, task: Question) -> str:

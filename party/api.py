@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, Field
 
 from crypto.randomness import Stream
@@ -20,7 +21,9 @@ from party import audit
 from party.client import Curator
 from party.entry import Door
 from party.errors import LedgerError
+from party.health import Health
 from party.house import House, UnknownRun
+from party.metrics import Metrics
 from party.page_guard import PageGuard
 from party.pages import add_pages
 from party.settings import write_new
@@ -28,6 +31,7 @@ from party.showing import accounts, described, line_of, listed
 from protocol.errors import SubnError
 
 TOKEN_FILE = "local-token"  # noqa: S105 - the name of the file
+METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 - the name of the file
 _TOKEN_BYTES = 32
 _BEARER = HTTPBearer(auto_error=False, description=f"what stands in the home's file {TOKEN_FILE!r}")
 _MOST_LINES = 10_000
@@ -41,18 +45,18 @@ class Reason(BaseModel):
     reason: Annotated[str, Field(max_length=1000)] = ""
 
 
-def token_of(folder: Path) -> str:
-    """The token of this home; made when it is first needed, readable for its owner alone."""
-    path = folder / TOKEN_FILE
+def token_of(folder: Path, name: str = TOKEN_FILE) -> str:
+    """A token of this home; made when it is first needed, readable for its owner alone."""
+    path = folder / name
     if not path.exists():
         write_new(path, Stream.system().take(_TOKEN_BYTES).hex() + "\n")
     return path.read_text(encoding="ascii").strip()
 
 
 def make_app(
-    house: House, token: str, trouble: Callable[[], str | None], line: Curator | None = None, door: Door | None = None
+    house: House, token: str, health: Health, line: Curator | None = None, door: Door | None = None
 ) -> FastAPI:
-    """`trouble` says what keeps the party from working, if anything does; `line` leads to the curator."""
+    """`line` leads to the curator; what `health` finds wrong, /readyz says."""
     door = door or Door()
     app = FastAPI(
         title="dp-subn party",
@@ -63,18 +67,19 @@ def make_app(
         telemetry=_NO_TELEMETRY,
     )
     app.add_exception_handler(SubnError, _problem)
-    _add_health(app, house, trouble)
+    _add_health(app, health)
     _add_requests(app, house, Depends(_guard(token)))
     _add_books(app, house, Depends(_guard(token)))
     _add_sign_in(app, door, Depends(_guard(token)))
-    add_pages(app, house, door, trouble, line)
+    add_pages(app, house, door, health.trouble, line)
     app.add_middleware(PageGuard)
     return app
 
 
-def _guard(token: str) -> Callable[..., None]:
+def _guard(*tokens: str) -> Callable[..., None]:
     def guard(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> None:
-        if credentials is None or not hmac.compare_digest(credentials.credentials.encode(), token.encode()):
+        given = b"" if credentials is None else credentials.credentials.encode()
+        if not any(hmac.compare_digest(given, token.encode()) for token in tokens):
             raise HTTPException(
                 401, f"this needs the token in the home's file {TOKEN_FILE!r}", {"WWW-Authenticate": "Bearer"}
             )
@@ -82,21 +87,26 @@ def _guard(token: str) -> Callable[..., None]:
     return guard
 
 
-def _add_health(app: FastAPI, house: House, trouble: Callable[[], str | None]) -> None:
+def add_metrics(app: FastAPI, metrics: Metrics, tokens: tuple[str, ...]) -> None:
+    """For the house's own Prometheus, which needs no more than a token for this."""
+
+    @app.get("/metrics", dependencies=[Depends(_guard(*tokens))], summary="Metrics, for Prometheus")
+    def scrape() -> Response:
+        return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+def _add_health(app: FastAPI, health: Health) -> None:
     @app.get("/healthz", summary="Is the process alive?")
     async def healthz() -> dict[str, str]:
         return {"status": "alive"}
 
-    @app.get("/readyz", summary="Is this party at work: ledger and curator within reach?", response_model=None)
-    async def readyz() -> JSONResponse:
-        reason = trouble()
-        try:
-            house.ledger.requests("asked")
-        except LedgerError as error:
-            reason = str(error)
-        if reason is not None:
-            return JSONResponse({"status": "not ready", "reason": reason}, 503)
-        return JSONResponse({"status": "ready"})
+    @app.get("/readyz", summary="Are ledger, disk, clock and curator in order?", response_model=None)
+    def readyz() -> JSONResponse:
+        checks = health.checks()
+        wrong = [f"{name}: {trouble}" for name, trouble in checks.items() if trouble is not None]
+        if wrong:
+            return JSONResponse({"status": "not ready", "reason": "; ".join(wrong)}, 503)
+        return JSONResponse({"status": "ready", "checks": dict.fromkeys(checks, "ok")})
 
 
 def _add_requests(app: FastAPI, house: House, guard: Any) -> None:

@@ -87,6 +87,10 @@ class PeerRecord(BaseModel):
     revoked: bool
 
 
+class CuratorTime(BaseModel):
+    time_ms: int
+
+
 class RunRecord(BaseModel):
     """How the curator sees a run of this party."""
 
@@ -171,6 +175,12 @@ class Curator:
 
     async def receipts(self) -> list[Receipt]:
         return _read(TypeAdapter(list[Receipt]), await self._call("GET", "/v1/receipts"))
+
+    async def clock_difference(self) -> int:
+        """By how many milliseconds the curator's signed time is ahead of this machine's."""
+        asked = self._clock()
+        found = _read(TypeAdapter(CuratorTime), await self._call("GET", "/v1/time"))
+        return found.time_ms - int(1000 * (asked + self._clock()) / 2)
 
     async def roster(self) -> list[PeerRecord]:
         return _read(TypeAdapter(list[PeerRecord]), await self._call("GET", "/v1/roster"))

@@ -44,6 +44,11 @@ class House:
         reserved, delta_reserved = self.ledger.reserved_amounts(dataset)
         return Budget(total, spent, reserved, delta_total, delta_spent, delta_reserved)
 
+    def datasets_ever(self) -> list[str]:
+        """Every data set that the settings name, or that anything was ever spent on."""
+        spent_on = {entry.dataset for entry in self.ledger.entries() if entry.dataset}
+        return sorted({*self.settings.datasets, *spent_on})
+
     def known(self, run: str) -> Request:
         request = self.ledger.request(run)
         if request is None:

@@ -6,10 +6,12 @@ It does not know what is logged; whoever logs keeps rows, counts and keys out.
 import json
 import logging
 import sys
+import traceback
 from contextlib import suppress
 from typing import Any
 
 from party.ledger import utc_now
+from protocol.errors import SubnError
 
 
 def json_log(event: str, **fields: Any) -> None:
@@ -18,11 +20,19 @@ def json_log(event: str, **fields: Any) -> None:
         print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)
 
 
+def places(error: BaseException) -> list[str]:
+    """Where it happened. Privacy: never its text, which might quote a value of a table."""
+    return [f"{frame.filename}:{frame.lineno}" for frame in reversed(traceback.extract_tb(error.__traceback__))]
+
+
 class JsonLines(logging.Handler):
     """What libraries log, in the same form."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        error = {"error": logging.Formatter().formatException(record.exc_info)} if record.exc_info else {}
+        error = {}
+        if record.exc_info and record.exc_info[1] is not None:
+            found = record.exc_info[1]
+            error = {"error": str(found) if isinstance(found, SubnError) else type(found).__name__, "at": places(found)}
         json_log(record.getMessage(), level=record.levelname.lower(), logger=record.name, **error)
 
 

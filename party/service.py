@@ -15,13 +15,17 @@ from typing import Any
 import uvicorn
 
 from party.answering import Answering
-from party.api import make_app, token_of
+from party.api import METRICS_TOKEN_FILE, add_metrics, make_app, token_of
 from party.client import Curator, Log
 from party.errors import SettingsError
+from party.health import Health
 from party.house import House, opened
 from party.lock import served_alone
+from party.logs import places
+from party.metrics import Metrics
 from party.settings import Home, pinned_ca, write_new
 from party.worker import Worker
+from protocol.errors import SubnError
 
 
 def serve(home: Home, log: Log, **seams: Any) -> None:
@@ -35,8 +39,10 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
     # One attempt per request: the worker waits between them, and says that it does.
     key, ca = bytes.fromhex(curator.key), pinned_ca(house.home, curator)
     async with Curator(curator.url, curator.name, signing, key, ca=ca, tries=1, **seams) as line:
-        worker = Worker(house, line, Answering(house), log=log)
-        server = _server(house, worker, line)
+        health = Health(house, lambda: worker.trouble)
+        metrics = Metrics(health)
+        worker = Worker(house, line, Answering(house), log=metrics.watching(log), heard=health.heard)
+        server = _server(house, health, metrics, line)
         work = asyncio.create_task(worker.run())
         local = asyncio.create_task(server.serve(sockets=[listener]))
         _stop_on_signals(server)
@@ -45,7 +51,7 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
         house.audit.append("started", version=version("dp-subn"))
         log("listening", url=f"http://{host}:{port}", party=curator.name, curator=curator.url)
         await asyncio.wait({work, local}, return_when=asyncio.FIRST_COMPLETED)
-        reason = "asked to stop" if not work.done() else str(work.exception())
+        reason = _why_stopped(work)
         server.should_exit = True
         work.cancel()
         await local
@@ -53,7 +59,21 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
         house.audit.append("stopped", reason=reason)
         log("stopped", reason=reason)
         with suppress(asyncio.CancelledError):
-            await work
+            try:
+                await work
+            except SubnError:
+                raise
+            except Exception as error:
+                log("mistake", kind=type(error).__name__, at=places(error))
+                raise SubnError(reason) from None
+
+
+def _why_stopped(work: "asyncio.Task[None]") -> str:
+    if not work.done():
+        return "asked to stop"
+    error = work.exception()
+    # Privacy: the text of an error that nobody foresaw might quote a value.
+    return str(error) if isinstance(error, SubnError) else f"a mistake in this program: {type(error).__name__}"
 
 
 @contextmanager
@@ -79,8 +99,10 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(house: House, worker: Worker, line: Curator) -> _Server:
-    app = make_app(house, token_of(house.home.path), lambda: worker.trouble, line)
+def _server(house: House, health: Health, metrics: Metrics, line: Curator) -> _Server:
+    token = token_of(house.home.path)
+    app = make_app(house, token, health, line)
+    add_metrics(app, metrics, (token, token_of(house.home.path, METRICS_TOKEN_FILE)))
     return _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
 
 

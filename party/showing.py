@@ -99,9 +99,7 @@ def account(house: House, dataset: str) -> dict[str, str]:
 
 
 def accounts(house: House) -> dict[str, dict[str, str]]:
-    """Every data set that the settings name, or that anything was ever spent on."""
-    spent_on = {entry.dataset for entry in house.ledger.entries() if entry.dataset}
-    return {dataset: account(house, dataset) for dataset in sorted({*house.settings.datasets, *spent_on})}
+    return {dataset: account(house, dataset) for dataset in house.datasets_ever()}
 
 
 def line_of(entry: Entry) -> dict[str, Any]:

@@ -38,10 +38,12 @@ class Worker:
         stream: Stream | None = None,
         backoff: Backoff | None = None,
         log: Log = silent,
+        heard: Callable[[int], None] = lambda _difference: None,
     ) -> None:
+        """`heard` is told by how many milliseconds the curator's signed time differs from this machine's."""
         self._house, self._ledger = house, house.ledger
         self._curator, self._answering = curator, answering
-        self._sleep, self._log = sleep, log
+        self._sleep, self._log, self._heard = sleep, log, heard
         self._stream, self._backoff = stream or Stream.system(), backoff or Backoff()
         self._failures = 0
         self._said: tuple[str, ...] = ()
@@ -56,6 +58,7 @@ class Worker:
 
     async def start(self) -> None:
         """Compare the ledger with what the curator holds; then deliver what a kill kept back."""
+        self._heard(await self._curator.clock_difference())
         receipts = await self._curator.receipts()
         check_not_rolled_back(self._house, receipts)
         open_runs = await self._settle()
@@ -72,15 +75,22 @@ class Worker:
         self._say_what_waits(asked)
         found = await self._curator.inbox(self._poll_seconds(), asked)
         if found is None:
+            self._heard(await self._curator.clock_difference())
             await self._settle()
             return
         run, task = found
         self._log("task", run=run, bytes=len(task))
         answer = await asyncio.to_thread(self._answering.handle, run, task)
+        self._say_answered(answer)
         if answer is not None:
             await self._deliver(answer)
         elif run in asked:  # a curator that does not skip what waits for the data owner would be asked without end
             await self._sleep(DECISION_SECONDS)
+
+    def _say_answered(self, answer: Outgoing | None) -> None:
+        if answer is not None:  # Privacy: how long it took might tell of the rows, and is not said
+            what = {"run": answer.run, "step": answer.step, "bytes": len(answer.reply)}
+            self._log("answered", **what, ciphertexts=answer.ciphertexts)
 
     async def _deliver(self, outgoing: Outgoing) -> None:
         run, step = outgoing.run, outgoing.step

@@ -128,6 +128,7 @@ class FakeCurator:
         app.get("/v1/receipts")(self._receipts)
         app.get("/v1/roster")(self._roster)
         app.get("/v1/runs/{run}/table.csv")(self._table)
+        app.get("/v1/time")(self._time)
         app.put("/v1/offers/{dataset}")(self._offer)
         app.get("/v1/introduction")(self._introduction)
         app.post("/v1/enrolments")(self._enrol)
@@ -235,6 +236,9 @@ class FakeCurator:
         if run not in self.tables:
             return problem(409, f"run {run} is running: only a finished run has results")
         return Response(self.tables[run], media_type="text/csv")
+
+    async def _time(self) -> dict[str, int]:
+        return {"time_ms": int(self.now * 1000)}
 
     async def _offer(self, dataset: str, request: Request) -> Response:
         self.offers[_sender(request), dataset] = await request.json()

@@ -23,6 +23,7 @@ import uvicorn
 
 from crypto.randomness import Stream
 from party.api import make_app
+from party.health import Health
 from party.settings import Home
 from protocol.coding import labels
 from protocol.schema import Schema
@@ -109,7 +110,9 @@ class Served:
 def served(party: Party, is_connected: bool = True) -> Iterator[Served]:
     """The party's pages at an address of their own, as long as the body runs."""
     found = Served("", party=party)
-    app = make_app(party.house, TOKEN, lambda: found.trouble, party.line(tries=1) if is_connected else None)
+    app = make_app(
+        party.house, TOKEN, Health(party.house, lambda: found.trouble), party.line(tries=1) if is_connected else None
+    )
     config = uvicorn.Config(app, port=0, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

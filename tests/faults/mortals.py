@@ -93,6 +93,9 @@ class Line:
         found = self._world.ask(lambda desk: desk.views.of_party(self._name))
         return [RunRecord.model_validate(one.model_dump()) for one in found]
 
+    async def clock_difference(self) -> int:
+        return 0
+
     async def receipts(self) -> Any:
         found = self._world.ask(lambda desk: desk.views.receipts(self._name))
         return [Receipt.model_validate_json(one.model_dump_json()) for one in found]

@@ -42,8 +42,7 @@ def test_a_party_without_room_holds_the_run_and_says_why(cluster, step):
     full_from(cluster, "party-1", step)
     run = cluster.begin(**PLAIN)
     what_party_says(cluster, "party-1", "room")
-    waiting = cluster.state(run)
-    assert [one["party"] for one in waiting["waiting_for"]] == ["party-1"]
+    cluster.until(lambda: [one["party"] for one in cluster.state(run)["waiting_for"]] == ["party-1"])
     cluster.proxy.clear()
     cluster.limit_files("party-1", NO_LIMIT)
     cluster.finishes(run)

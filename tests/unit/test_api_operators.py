@@ -5,6 +5,8 @@ import csv
 import hashlib
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from crypto.signing import fingerprint
 from curator.errors import StoreUnavailable
 from curator.run_crypto import PaillierCrypto
+from curator.service import Service
 from protocol.authentication import VERSION_HEADER
 from protocol.manifest import verify_manifest
 from protocol.schema import Schema
@@ -398,16 +401,77 @@ def test_health_is_told_without_a_key_and_readiness_truly(desk: Desk, monkeypatc
     async def story(api: Api) -> None:
         assert (await api.http.get("/healthz")).json() == {"status": "alive"}
         ready = await api.http.get("/readyz")
-        assert (ready.status_code, ready.json(), ready.headers[VERSION_HEADER]) == (200, {"status": "ready"}, "1")
+        found = {"status": "ready", "checks": {"store": "ok", "disk": "ok", "clock": "ok"}}
+        assert (ready.status_code, ready.json(), ready.headers[VERSION_HEADER]) == (200, found, "1")
 
         def away(*_arguments: Any, **_more: Any) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("curator.api.tempfile.TemporaryFile", away)
+        monkeypatch.setattr("curator.health.tempfile.TemporaryFile", away)
+        later(api)
         full = await api.http.get("/readyz")
-        refused(full, 503, "No space left")
+        refused(full, 503, "disk: No space left")
         assert full.headers["retry-after"] == "5"
+        monkeypatch.undo()
+        monkeypatch.setattr("curator.health.SMALLEST_FREE", 1 << 62)
+        assert (await api.http.get("/readyz")).status_code == 503  # the same within a second: asking costs nothing
+        later(api)
+        refused(await api.http.get("/readyz"), 503, "MiB are free, at least", "are needed: make room")
         assert (await api.http.get("/healthz")).status_code == 200
+
+    with_api(desk, story)
+
+
+def later(api: Api) -> None:
+    """A second later, by both clocks."""
+    health, before = service_of(api).health, service_of(api).health.steady
+    api.desk.clock.advance(1.001)
+    health.steady = lambda: before() + 1001
+
+
+def service_of(api: Api) -> Service:
+    found: Service = api.app.state.service
+    return found
+
+
+def test_readiness_fails_with_the_clock(desk: Desk) -> None:
+    """A clock that jumps, or that most parties contradict with their signed times."""
+
+    async def story(api: Api) -> None:
+        assert (await api.http.get("/readyz")).status_code == 200
+        desk.clock.advance(3600)
+        later(api)
+        refused(await api.http.get("/readyz"), 503, "clock: this machine's clock jumped by 3600 s")
+        for _ in range(61):
+            later(api)
+        for number in (0, 1):
+            late = await api.party(number, "GET", "/v1/roster", time_ms=desk.clock() - 3_600_000)
+            refused(late, 401, "set the clock that is wrong")
+        refused(await api.http.get("/readyz"), 503, "3600 s ahead of the signed time of 2 of 2 peers")
+        found = (await api.party(0, "GET", "/v1/time")).json()
+        assert found == {"time_ms": desk.clock()}
+        later(api)
+        assert (await api.http.get("/readyz")).status_code == 200  # one of two
+
+    with_api(desk, story)
+
+
+def test_the_metrics_tell_when_the_store_is_away(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(api: Api) -> None:
+        scrape = {"Authorization": f"Bearer {service_of(api).metrics_token}"}
+        assert 'subn_curator_runs{state="joining"} 0.0' in (await api.http.get("/metrics", headers=scrape)).text
+
+        @contextmanager
+        def away(_store: Any) -> Iterator[None]:
+            raise StoreUnavailable("the database is away")
+            yield
+
+        monkeypatch.setattr("curator.store.Store.reading", away)
+        later(api)
+        text = (await api.http.get("/metrics", headers=scrape)).text
+        assert 'subn_curator_ready{check="store"} 0.0' in text
+        assert 'subn_curator_ready{check="disk"} 1.0' in text
+        assert "subn_curator_runs{" not in text
 
     with_api(desk, story)
 
@@ -418,7 +482,7 @@ def test_readiness_fails_with_the_store(desk: Desk, monkeypatch: pytest.MonkeyPa
             raise StoreUnavailable("the database is away")
 
         monkeypatch.setattr("curator.store.Store.check", away)
-        refused(await api.http.get("/readyz"), 503, "the database is away")
+        refused(await api.http.get("/readyz"), 503, "store: the database is away")
 
     with_api(desk, story)
 

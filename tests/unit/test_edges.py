@@ -13,11 +13,13 @@ from fastapi.responses import StreamingResponse
 
 from crypto.signing import SigningKey, verify
 from curator.edges import BodyLimit, RequestLog, SecurityHeaders, SignedAnswers
+from curator.errors import NotFound
 from curator.logs import JsonLines
 from curator.problems import handle_problems
 from protocol.authentication import CURATOR_SIGNATURE_HEADER, NONCE_HEADER, RESPONSE, VERSION_HEADER, response_text
 
 KEY = SigningKey.generate()
+observed: list[tuple[str, str, int, float]] = []
 
 
 def make() -> FastAPI:
@@ -25,7 +27,7 @@ def make() -> FastAPI:
     handle_problems(app)
     app.add_middleware(BodyLimit, largest=lambda method, path: 100 if path == "/small" else 1000)
     app.add_middleware(SignedAnswers, key=KEY)
-    app.add_middleware(RequestLog)
+    app.add_middleware(RequestLog, observe=lambda *what: observed.append(what))
     app.add_middleware(SecurityHeaders)
 
     @app.post("/{size}")
@@ -129,11 +131,19 @@ def test_one_line_is_logged_with_neither_query_nor_body(caplog: pytest.LogCaptur
     assert line["level"] == "info"
     assert line["ms"] >= 0
     assert "s3cr3t" not in JsonLines().format(record)
+    assert observed[-1][:3] == ("GET", "/party/{pieces}", 200)
+    ask("BREW", "/no/such/place")
+    assert observed[-1][:3] == ("BREW", "none", 404)
 
 
-def test_a_logged_error_comes_with_its_place() -> None:
+@pytest.mark.parametrize(("error", "said"), [(ValueError("patient 4711"), "ValueError"), (NotFound("no x"), "no x")])
+def test_a_logged_error_comes_with_its_place_and_only_with_words_that_were_meant(error: Exception, said: str) -> None:
     try:
-        raise ValueError("what happened")
-    except ValueError as error:
-        record = logging.LogRecord("x", logging.ERROR, __file__, 1, "failed", (), (ValueError, error, None))
-    assert "what happened" in json.loads(JsonLines().format(record))["error"]
+        raise error
+    except Exception as raised:
+        found = (type(raised), raised, raised.__traceback__)
+        record = logging.LogRecord("x", logging.ERROR, __file__, 1, "failed", (), found)
+    line = json.loads(JsonLines().format(record))
+    assert line["error"] == said
+    assert __file__ in line["at"][0]
+    assert "4711" not in str(line)

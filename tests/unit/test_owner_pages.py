@@ -16,6 +16,7 @@ from party import comparing
 from party.api import make_app
 from party.cli import main
 from party.entry import Door
+from party.health import Health
 from party.page_guard import HEADERS
 from party.pages import _Guards
 from party.showing import amount
@@ -34,7 +35,7 @@ class Visitor:
     def __init__(self, party: Party, is_connected: bool = True, trouble: str | None = None) -> None:
         line = party.line(tries=1) if is_connected else None
         self.party = party
-        self.app = make_app(party.house, TOKEN, lambda: trouble, line, Door())
+        self.app = make_app(party.house, TOKEN, Health(party.house, lambda: trouble), line, Door())
         self.cookies: dict[str, str] = {}
 
     def send(self, method: str, path: str, **more: Any) -> httpx.Response:

@@ -18,8 +18,10 @@ from party import service
 from party.api import TOKEN_FILE, make_app, token_of
 from party.client import Backoff
 from party.errors import HomeInUse, LedgerError, RolledBack, SettingsError
+from party.health import Health
 from party.lock import served_alone
 from party.logs import JsonLines, log_libraries
+from protocol.errors import SubnError
 from tests.fake_curator import NOW, FakeCurator
 from tests.party_support import NO_DELTA, Party, make_home, run_terms, write_keys
 
@@ -47,7 +49,7 @@ def local(
     party: Party, method: str, path: str, token: str | None = TOKEN, trouble: str | None = None, **more: Any
 ) -> Any:
     async def once() -> httpx.Response:
-        app = make_app(party.house, TOKEN, lambda: trouble)
+        app = make_app(party.house, TOKEN, Health(party.house, lambda: trouble))
         headers = {"Authorization": f"Bearer {token}".encode()} if token is not None else {}
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
             return await client.request(method, path, headers=headers, **more)
@@ -123,15 +125,22 @@ def test_account_and_audit_log(party):
 
 def test_health_needs_no_token_and_tells_the_truth(party, monkeypatch):
     assert local(party, "GET", "/healthz", None).json() == {"status": "alive"}
-    assert local(party, "GET", "/readyz", None).json() == {"status": "ready"}
+    checks = {"ledger": "ok", "disk": "ok", "clock": "ok", "curator": "ok"}
+    assert local(party, "GET", "/readyz", None).json() == {"status": "ready", "checks": checks}
     away = local(party, "GET", "/readyz", None, trouble="the curator does not answer")
-    assert (away.status_code, away.json()) == (503, {"status": "not ready", "reason": "the curator does not answer"})
+    assert (away.status_code, away.json()) == (
+        503,
+        {"status": "not ready", "reason": "curator: the curator does not answer"},
+    )
 
     def broken(_state: str) -> None:
         raise LedgerError("ledger.db: cannot be used")
 
     monkeypatch.setattr(party.ledger, "requests", broken)
-    assert local(party, "GET", "/readyz", None).json()["reason"] == "ledger.db: cannot be used"
+    assert local(party, "GET", "/readyz", None).json()["reason"] == "ledger: ledger.db: cannot be used"
+    monkeypatch.undo()
+    monkeypatch.setattr("party.health.SMALLEST_FREE", 1 << 62)
+    assert "are needed: make room" in local(party, "GET", "/readyz", None).json()["reason"]
 
 
 def test_the_token_is_made_once_for_its_owner_alone(tmp_path):
@@ -249,6 +258,23 @@ def test_with_a_ledger_that_was_set_back_it_does_not_serve(party, fake):
     assert not fake.deliveries[1:]
 
 
+def test_a_mistake_of_the_program_is_told_by_its_place_not_its_words(party, fake, monkeypatch):
+    """The text of an error that nobody foresaw might quote a value of a table."""
+
+    def broken(_answering: Any) -> Any:
+        raise ZeroDivisionError("patient 4711")
+
+    monkeypatch.setattr("party.answering.Answering.decided", broken)
+    running = Service(party, fake)
+    with pytest.raises(SubnError, match="a mistake in this program: ZeroDivisionError") as raised:
+        service.serve(running.home, running.log, transport=fake.transport(), clock=lambda: NOW)
+    (mistake,) = [fields for event, fields in running.logged if event == "mistake"]
+    assert mistake["kind"] == "ZeroDivisionError"
+    assert __file__ in mistake["at"][0]
+    said = f"{raised.value}{raised.value.__cause__}{running.logged}{party.audited()}"
+    assert "4711" not in said
+
+
 def test_libraries_log_json_lines_too(capsys):
     root = logging.getLogger()
     before = root.handlers[:], root.level
@@ -265,4 +291,5 @@ def test_libraries_log_json_lines_too(capsys):
     (line,) = capsys.readouterr().err.splitlines()
     found = json.loads(line)
     assert (found["event"], found["level"], found["logger"]) == ("failed", "error", "some.library")
-    assert "ValueError: what went wrong" in found["error"]
+    assert found["error"] == "ValueError"
+    assert __file__ in found["at"][0]

@@ -152,7 +152,7 @@ def test_a_served_curator_answers_and_stops_when_it_is_told(tmp_path: Path, caps
     try:
         url = wait_for_url(tmp_path / "log")
         secure = client_context((tmp_path / "tls" / "ca.pem").read_text())
-        assert httpx.get(f"{url}/readyz", verify=secure).json() == {"status": "ready"}
+        assert httpx.get(f"{url}/readyz", verify=secure).json()["status"] == "ready"
         headers = {"Authorization": f"Bearer {key}"}
         answer = httpx.get(f"{url}/v1/parties", headers=headers, verify=secure)
         assert answer.json() == {"items": [], "next": None}
