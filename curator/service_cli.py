@@ -97,6 +97,10 @@ def _parser() -> GroupedParser:
     _command(actions, "add", "make a key; it is printed this once", _add_key).add_argument("label")
     _command(actions, "list", "labels of the keys that are valid", _list_keys)
     _command(actions, "revoke", "make a key invalid at once", _revoke_key).add_argument("label")
+    backup = _command(commands, "backup", "copy this home into one file: database, keys, results", _backup)
+    backup.add_argument("file", metavar="FILE", type=Path, help="a new file; it will hold secret keys")
+    restore = _command(commands, "restore", "bring a backup back, into a home that knows nothing more", _restore)
+    restore.add_argument("file", metavar="FILE", type=Path)
     code = _command(commands, "code", "make a one-time code with which a party of this name enrols", _code)
     code.add_argument("name", metavar="NAME")
     return parser
@@ -199,6 +203,28 @@ def _code(settings: Settings, chosen: argparse.Namespace) -> int:
     code = joined(secret, pin_of(keys.signing.public, Certificates(settings.home).ca))
     found = {"name": chosen.name, "code": code, "expires": _time(expires)}
     return say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")
+
+
+def _backup(settings: Settings, chosen: argparse.Namespace) -> int:
+    from curator import backup
+
+    _require_home(settings)
+    made = backup.make(settings, chosen.file)
+    where = "" if made["database"] == "inside" else "; the database is elsewhere: back it up with its own tool, first"
+    return say(
+        chosen,
+        {"written": str(chosen.file), **made},
+        f"written to {chosen.file}: {len(made['files'])} files{where}\n"
+        "it holds the curator's secret keys: keep it where nobody else reads",
+    )
+
+
+def _restore(settings: Settings, chosen: argparse.Namespace) -> int:
+    from curator import backup
+
+    found = backup.restore(settings, chosen.file)
+    words = f"{settings.home} is as it was at {found['made']}; parties answer again what it has forgotten"
+    return say(chosen, {"restored": str(settings.home), **found}, words)
 
 
 def _directory(settings: Settings) -> Directory:

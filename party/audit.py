@@ -36,6 +36,7 @@ EVENTS: dict[str, frozenset[str]] = {
     "rolled back": frozenset({"answers"}),
     "acknowledged": frozenset({"run", "step", "charge", "delta", "dataset"}),
     "exported": frozenset({"what"}),
+    "restored": frozenset({"made", "digest"}),  # from a backup made then
     "signed in": frozenset(),  # to the pages
     "compared": frozenset({"run"}),  # that it was done; what was found is for the data owner's eyes
     "mended": frozenset({"bytes"}),  # an unfinished last line was taken out

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from party import audit as audit_log
+from party import backup as backups
 from party import service, showing
 from party.errors import SettingsError
 from party.house import House, opened
@@ -85,6 +86,25 @@ def export(home: Home, chosen: Any) -> Said:
         return Said(data, [text])
     write_new(chosen.out, text + "\n")
     return Said({"written": str(chosen.out)}, [f"written to {chosen.out}"])
+
+
+def backup(home: Home, chosen: Any) -> Said:
+    made = backups.make(home, chosen.file)
+    lines = [
+        f"written to {chosen.file}: {len(made['files'])} files, and no row of any table",
+        "it holds this party's secret keys: keep it where nobody else reads, as you keep the home",
+    ]
+    return Said({"written": str(chosen.file), **made}, lines)
+
+
+def restore(home: Home, chosen: Any) -> Said:
+    found = backups.restore(home, chosen.file)
+    lines = [
+        f"{home.path} is as it was at {found['made']}",
+        "if it has answered anything since, `subn-party serve` stops until that is charged: "
+        "`subn-party ledger acknowledge`",
+    ]
+    return Said({"restored": str(home.path), **found}, lines)
 
 
 def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Said:

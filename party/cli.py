@@ -260,4 +260,20 @@ def _add_books(groups: Any) -> None:
     compare.add_argument("request", metavar="RUN")
     compare.add_argument("--guess", metavar="COLUMN", help="what the classifier guesses (the schema's last column)")
     export = _add(groups, "export", book_commands.export, "write requests, accounts and audit log as one JSON document")
+    backup = _add(
+        groups,
+        "backup",
+        book_commands.backup,
+        "copy this home into one file: ledger, audit log, keys, rules; no row of any table",
+        "May run while the service serves.",
+    )
+    backup.add_argument("file", metavar="FILE", type=Path, help="a new file; it will hold secret keys")
+    restore = _add(
+        groups,
+        "restore",
+        book_commands.restore,
+        "bring a backup back, into a new home or one that knows nothing more",
+        "What was spent after the backup was made is charged with `ledger acknowledge`, before anything is served.",
+    )
+    restore.add_argument("file", metavar="FILE", type=Path)
     export.add_argument("--out", type=Path, metavar="FILE", help="where to (default: standard output)")

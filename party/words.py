@@ -24,6 +24,7 @@ _EVENTS = {
     "answered": "{step} of {run} was answered: {bytes} bytes left, for {charge}.",
     "refused": "{step} of {run} was refused: {reason}",
     "settled": "{run} is over: {outcome}.",
+    "restored": "The home was brought back from a backup of {made}.",
     "rolled back": "The ledger was set back: it does not know {answers} answers that this party has signed.",
     "acknowledged": "{step} of {run}, which the ledger had forgotten, was charged to {dataset}: {charge}.",
     "exported": "Everything was exported to {what}.",
