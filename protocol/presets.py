@@ -129,7 +129,7 @@ def _guided(
     found = {
         "noise": noise,
         "update": "guided",
-        "rounds": 1,
+        "rounds": tuning.rounds,
         "score": "M",
         "views": tuning.views,
         "further": tuning.further,

@@ -11,10 +11,11 @@ from math import sqrt
 
 from protocol.covering import Budgets, cover
 from protocol.exact import allocate, proportional_counts
-from protocol.noise_laws import NoiseLaw
+from protocol.noise_laws import GAUSSIAN, NoiseLaw
 
 Shares = tuple[int, int, int, int]
 _POOR, _RICH = 4, 10  # average count of a pair's cell over the mean noise of as many tables as there are variables
+_TOO_POOR_FOR_PAIRS = 2  # with zcdp; measured down to this
 _LARGEST_PAIR = 16  # cells: beyond it views are out of reach, and searching for them would take long
 _VIEWS_PAY = 0.12  # expected distance of a pair's table from the true one, below which all pairs are counted
 
@@ -25,6 +26,7 @@ class Tuning:
     shares: Shares
     further: tuple[int, ...]
     why: str
+    rounds: int = 1
 
 
 def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: NoiseLaw, shares_of_noise: float) -> Tuning:
@@ -37,6 +39,8 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
         why = f"views answer every pair within {expected:.3f} of the rows, so that no network is picked privately"
         return Tuning("pairs", (19, 0, 0, 1), (0,) * len(rows), why)
     support = _support(sizes, total, budget, law) / sqrt(shares_of_noise)
+    if law is GAUSSIAN and support >= _TOO_POOR_FOR_PAIRS:
+        return _in_rounds(support, count, rows)
     if support < _POOR:
         why = (
             f"a pair's cell holds {support:.1f} times its noise: two thirds go to single variables, the rest to a tree"
@@ -47,6 +51,21 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
     shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
     why = f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst"
     return Tuning("single", shares, proportional_counts(further, rows), why)
+
+
+def _in_rounds(support: float, count: int, rows: Sequence[int]) -> Tuning:
+    """With zcdp noise grows with the root of the number of parts only: picks and tables in more rounds pay."""
+    if support < _POOR:
+        shares, further, rounds = (5, 2, 7, 6), count // 3, 1
+    elif support < _RICH:
+        shares, further, rounds = (4, 2, 9, 5), count * 2 // 5, 2
+    else:
+        shares, further, rounds = (2, 2, 10, 6), count, 2
+    often = "" if rounds == 1 else f" and again in {rounds} rounds"
+    why = (
+        f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst{often}"
+    )
+    return Tuning("single", shares, proportional_counts(further, rows), why, rounds)
 
 
 def pair_error(

@@ -14,6 +14,7 @@ from protocol.errors import PlanError, PriceError
 from protocol.forecast import forecast
 from protocol.noise_laws import GAUSSIAN, LAPLACE
 from protocol.schedule import steps
+from protocol.schema import Schema
 from protocol.secure_sum import retained_variance
 from protocol.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
 from tests.support import BITS, MIXED, SMALL_BITS, plan_of, terms_of
@@ -211,6 +212,16 @@ def test_defaults_of_zcdp():
     assert epsilon_of(sum(plan.split), plan.delta) <= 1
     pure = plan_of(BITS)
     assert (pure.privacy, pure.delta) == ("pure", 0)
+
+
+@pytest.mark.parametrize(("epsilon", "rounds", "further"), [("0.2", 1, 0), ("0.8", 1, 2), ("2", 2, 2), ("4", 2, 6)])
+def test_more_budget_pays_for_more_picks_in_more_rounds(epsilon, rounds, further):
+    """Six attributes of 20 values: a pair's cell holds less than 2, 2 to 4, 4 to 10, and more times its noise."""
+    wide = [{"name": name, "kind": "integer", "min": 0, "max": 19} for name in "abcdef"]
+    schema = Schema.parse({"attributes": wide})
+    plan = zcdp_plan(schema, (9000, 8000, 7000), epsilon, update=None)
+    assert (plan.rounds, sum(plan.further)) == (rounds, further)
+    assert agree(plan, schema, SMALL_BITS).price(0) <= Fraction(epsilon)
 
 
 def test_a_wished_split_gives_the_proportions_of_rho():
