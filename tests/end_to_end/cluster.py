@@ -40,7 +40,7 @@ RULES: Mapping[str, Any] = {
     "accept": "auto",
     "epsilon_per_run": "1000000",
     "delta_per_run": "1e-3",
-    "updates": ["accumulate", "joint", "replace"],
+    "updates": ["accumulate", "joint", "replace", "guided"],
     "smallest_insiders": 0,
 }
 
