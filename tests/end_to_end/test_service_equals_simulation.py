@@ -186,6 +186,9 @@ def test_other_randomness_gives_another_table(tmp_path: Path) -> None:
 # The programs themselves, with real cryptography
 
 
+_TOLD_APART = ("method", "preset", "privacy", "epsilon", "delta")  # beside the simulation's parameters
+
+
 @pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn"])
 def test_the_manifest_says_what_the_simulation_says(home: Cluster, tmp_path: Path, method: str) -> None:
     """What no randomness decides is equal: the plan but for names and keys, the prices, the phases."""
@@ -200,7 +203,7 @@ def test_the_manifest_says_what_the_simulation_says(home: Cluster, tmp_path: Pat
     simulated = json.loads(done.stdout)
     manifest = verify_manifest(home.get(home.finished(*names, method=method), "manifest.json"), {})
     plan = manifest.plan.model_dump(mode="json", exclude={"run", "members"})
-    told = simulated["parameters"] | {field: simulated[field] for field in ("method", "preset", "epsilon")}
+    told = simulated["parameters"] | {field: simulated[field] for field in _TOLD_APART}
     assert plan == {field: told[field] for field in plan}
     assert [party["spent"] for party in simulated["parties"]] == [str(record.spent) for record in manifest.parties]
     assert [party["rows"] for party in simulated["parties"]] == [member.rows for member in manifest.plan.members]
