@@ -209,7 +209,8 @@ class Cluster:
         return CuratorClient(self.proxy.target, self.operator_key)
 
     def begin(self, **wishes: Any) -> str:
-        body = {"schema": BITS.hash, "epsilon": "1", "noise": "distributed", "key_bits": 2048} | wishes
+        usual = {"epsilon": "1", "noise": "distributed", "update": "accumulate", "key_bits": 2048}
+        body = {"schema": BITS.hash} | usual | wishes
         self.begun += 1
         while True:
             try:

@@ -16,14 +16,14 @@ from tests.faults.mortals import CURATOR, Fate, World
 
 ROWS = (30, 20)
 # How many moments an undisturbed run of two parties has: the first test holds them to it.
-MOMENTS = {CURATOR: 77, "party-1": 44, "party-2": 44}
+MOMENTS = {CURATOR: 81, "party-1": 44, "party-2": 44}
 
 
 def live(folder, fate, monkeypatch, rows=ROWS, crypto=None, **wishes):
     """A whole run, with all its checks."""
     world = World(folder, fate, monkeypatch, rows, crypto)
     try:
-        run = world.begin(**({"noise": "distributed"} | wishes))
+        run = world.begin(**({"noise": "distributed", "update": "accumulate"} | wishes))
         assert world.work(run) == "finished"
         world.check(run)
     finally:
