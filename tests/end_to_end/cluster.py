@@ -179,11 +179,12 @@ class Cluster:
         self.curator = self.start("curator", "subn-curator", "serve", "--home", self._home, "--port", port)
         self.url = str(self.curator.wait_for("listening")["url"])
         self._hang_up()
-        self.http = httpx.Client(
-            base_url=self.url,
-            headers={"Authorization": f"Bearer {self.key}"},
-            timeout=60,
-            verify=client_context(self.ca_file.read_text()),
+        self.http = self.client(Authorization=f"Bearer {self.key}")
+
+    def client(self, **headers: str) -> httpx.Client:
+        """Somebody who pins the curator's CA and sends these headers."""
+        return httpx.Client(
+            base_url=self.url, headers=headers, timeout=60, verify=client_context(self.ca_file.read_text())
         )
 
     def add(
