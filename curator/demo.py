@@ -190,6 +190,8 @@ def _enrol(wishes: Wishes, name: str, fingerprints: dict[str, str], url: str, co
 def _run(wishes: Wishes, client: CuratorClient, programs: Programs, url: str) -> Manifest:
     schema = client.add_schema((wishes.folder / "data" / "schema.json").read_bytes())
     body = {"schema": schema["hash"], "parties": wishes.hospitals, "epsilon": wishes.epsilon, "method": wishes.method}
+    if wishes.method != "independent":
+        body["noise"] = "selected"  # the papers' mechanism, with Paillier keys of full size
     body |= {"join_seconds": _PATIENCE_WITH_PEOPLE if wishes.ask else _PATIENCE, "step_seconds": _PATIENCE}
     plan = client.plan(body)
     prices = ", ".join(f"{party} {price}" for party, price in plan["price"].items())
