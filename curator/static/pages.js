@@ -38,3 +38,16 @@ document.addEventListener("input", (event) => {
     }
   }
 });
+
+/** Whether a form's field holds something else than the server wrote into it. */
+function isMoved(field) {
+  if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+  return field.checked !== field.defaultChecked || (field.defaultValue !== undefined && field.value !== field.defaultValue);
+}
+
+/** What was typed before these scripts listened, or restored by the browser, counts as typed now. */
+document.addEventListener("htmx:load", (event) => {
+  for (const form of event.target.querySelectorAll("form[hx-get]")) {
+    if ([...form.elements].some(isMoved)) form.dispatchEvent(new Event("change"));
+  }
+});

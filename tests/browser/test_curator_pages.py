@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.watching import Watched
 from tests.end_to_end.cluster import PATIENCE, Cluster, cluster, wait
@@ -112,6 +112,17 @@ def test_a_plan_answers_while_it_is_moved(home: Cluster, operator: Watched) -> N
     page.get_by_label("Encoding").select_option("binary")
     page.get_by_label("Split of epsilon").fill("20, 20")
     expect(refused).to_contain_text("more than epsilon")
+
+
+def test_what_is_typed_while_the_scripts_still_load_counts(home: Cluster, operator: Watched) -> None:
+    page, held = operator.page, list[Route]()
+    page.route("**/htmx.min.js", lambda route: held.append(route))
+    page.goto(f"{home.url}/plan", wait_until="commit")
+    page.get_by_label("Epsilon", exact=True).fill("4/5")
+    cost = page.get_by_role("region", name="What it costs and how good it can be")
+    expect(cost).to_contain_text("× 2.72")
+    held[0].continue_()
+    expect(cost).to_contain_text("× 2.23")
 
 
 def test_what_a_plan_says_is_what_the_interface_says(home: Cluster, operator: Watched) -> None:
