@@ -6,15 +6,16 @@ Among all distributions of the rows that a junction tree can hold, it finds one 
 differences from the tables, each divided by the table's variance, by mirror descent with momentum (`estimation.md`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from protocol.junction import Array, JunctionTree, dropped
+from protocol.answering import Reader, reader
+from protocol.domain import Variables
+from protocol.junction import Array, JunctionTree, cells, places
 from protocol.marginal import Table
 
-_LEAST_VARIANCE = 1e-6  # where a budget is so large that no noise is left
 _STEPS = 200
 _HALVINGS = 30
 _SMALLEST_GAIN = 1e-7  # of the loss, with which it ends
@@ -28,81 +29,119 @@ class Model:
     tree: JunctionTree
     cliques: tuple[Array, ...]
 
-    def shares(self, variables: tuple[int, ...]) -> Array:
-        """The distribution of variables that lie in one clique, in rising order."""
+    def shares(self, variables: Variables) -> Array:
+        """The distribution of variables that lie in one clique."""
         home = self.tree.home(variables)
-        return np.asarray(self.cliques[home].sum(axis=dropped(self.tree.cliques[home], variables)))
+        index = places(self.tree.sizes, self.tree.cliques[home], variables)
+        counted = np.bincount(index, self.cliques[home].ravel(), cells(self.tree.sizes, variables))
+        return np.asarray(counted.reshape(self.tree.shape(variables)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class _Measurement:
-    """A table as the tree sees it: where it lies, which shares were measured, and how much each is worth."""
+    """All tables that one clique answers, cell after cell: which shares were measured, how much each is worth."""
 
     home: int
-    variables: tuple[int, ...]
-    axes: tuple[int, ...]  # of the clique, summed over to answer the table
+    reader: Reader
     shares: Array
-    weights: Array  # 1 / variance of each share
+    weights: Array
 
 
-def fit(sizes: Sequence[int], tables: Sequence[Table], variances: Sequence[Array], total: float) -> Model:
-    """The model of tables over rising variables, with a variance for every cell, of `total` rows."""
-    tree = JunctionTree.of(sizes, [table.variables for table in tables])
-    measured = [_measurement(tree, table, own, total) for table, own in zip(tables, variances, strict=True)]
-    return Model(tree, tuple(_descend(tree, measured)))
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Potentials, the distributions that they make, and how well these answer."""
+
+    potentials: Sequence[Array]
+    shares: Sequence[Array]
+    differences: Sequence[Array]  # by measurement
+    loss: float  # half the weighted sum of squared differences
 
 
-def _measurement(tree: JunctionTree, table: Table, variance: Array, total: float) -> _Measurement:
-    home = tree.home(table.variables)
-    axes = dropped(tree.cliques[home], table.variables)
-    return _Measurement(
-        home, table.variables, axes, table.counts / total, total**2 / np.maximum(variance, _LEAST_VARIANCE)
-    )
+def fit(sizes: Sequence[int], tables: Sequence[Table], weights: Sequence[Array], total: float) -> Model:
+    """The model of `total` rows that answers tables over rising variables best, each cell with its weight.
+
+    A weight is 1 / variance; it may be negative where other tables over more variables say the same again.
+    """
+    merged = _merged(tables, weights)
+    tree = JunctionTree.of(sizes, merged)
+    return Model(tree, tuple(_descend(tree, _measurements(tree, merged, total)).shares))
 
 
-def _descend(tree: JunctionTree, measured: Sequence[_Measurement]) -> list[Array]:
+def _merged(tables: Sequence[Table], weights: Sequence[Array]) -> dict[Variables, tuple[Array, Array]]:
+    """By variables: the sum of all weights, and of all weighted counts."""
+    found: dict[Variables, tuple[Array, Array]] = {}
+    for table, own in zip(tables, weights, strict=True):
+        weight, weighted = found.get(table.variables, (0.0, 0.0))
+        found[table.variables] = weight + own, weighted + own * table.counts
+    return found
+
+
+def _measurements(
+    tree: JunctionTree, merged: Mapping[Variables, tuple[Array, Array]], total: float
+) -> list[_Measurement]:
+    by_home: dict[int, list[Variables]] = {}
+    for variables in merged:
+        by_home.setdefault(tree.home(variables), []).append(variables)
+    found = []
+    for home, own in by_home.items():
+        weights, weighted = (np.concatenate([merged[v][part].ravel() for v in own]) for part in (0, 1))
+        shares = weighted / np.where(weights == 0, 1.0, weights) / total
+        found.append(_Measurement(home, reader(tree.sizes, tree.cliques[home], own), shares, weights * total**2))
+    return found
+
+
+def _descend(tree: JunctionTree, measured: Sequence[_Measurement]) -> _Point:
     """Mirror descent on the cliques' potentials; momentum starts anew whenever the loss has risen (Nesterov)."""
-    here = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
-    before, shares = here, tree.marginals(here)
-    loss, _ = _loss(tree, measured, shares)
+    here = _point(tree, measured, [np.zeros(tree.shape(clique)) for clique in tree.cliques])
+    before = here
     length, momentum = 1 / max(float(m.weights.max()) for m in measured), 0
     for _ in range(_STEPS):
-        ahead = momentum / (momentum + 3)
-        start = [now + ahead * (now - then) for now, then in zip(here, before, strict=True)]
-        length, following, found = _step(tree, measured, start, length)
-        new_loss, _ = _loss(tree, measured, found)
-        if new_loss > loss and momentum:
+        start = _ahead(tree, measured, here, before, momentum / (momentum + 3)) if momentum else here
+        length, following = _step(tree, measured, start, length)
+        if following.loss > here.loss and momentum:
             before, momentum = here, 0
             continue
-        before, here, shares, momentum = here, following, found, momentum + 1
-        if loss - new_loss < _SMALLEST_GAIN * loss:
+        gain = here.loss - following.loss
+        before, here, momentum = here, following, momentum + 1
+        if gain < _SMALLEST_GAIN * (following.loss + gain):
             break
-        loss = new_loss
-    return shares
+    return here
 
 
-def _step(
-    tree: JunctionTree, measured: Sequence[_Measurement], start: Sequence[Array], length: float
-) -> tuple[float, list[Array], list[Array]]:
+def _ahead(tree: JunctionTree, measured: Sequence[_Measurement], here: _Point, before: _Point, share: float) -> _Point:
+    """Further in the direction of the last step."""
+    pairs = zip(here.potentials, before.potentials, strict=True)
+    return _point(tree, measured, [now + share * (now - then) for now, then in pairs])
+
+
+def _step(tree: JunctionTree, measured: Sequence[_Measurement], start: _Point, length: float) -> tuple[float, _Point]:
     """One step down the gradient at `start`, as long as it brings at least half of what the gradient promises."""
-    shares = tree.marginals(start)
-    loss, slopes = _loss(tree, measured, shares)
+    slopes = _slopes(measured, start)
     for _ in range(_HALVINGS):
-        following = [potential - length * slope for potential, slope in zip(start, slopes, strict=True)]
-        found = tree.marginals(following)
-        promised = sum(float((s * (a - b)).sum()) for s, a, b in zip(slopes, shares, found, strict=True))
-        if loss - _loss(tree, measured, found)[0] >= promised / 2:
+        moved = [potential - length * slope for potential, slope in zip(start.potentials, slopes, strict=True)]
+        following = _point(tree, measured, moved)
+        if start.loss - following.loss >= _promised(measured, start, following) / 2:
             break
         length /= 2
-    return length * _LONGER, following, found
+    return length * _LONGER, following
 
 
-def _loss(tree: JunctionTree, measured: Sequence[_Measurement], shares: Sequence[Array]) -> tuple[float, list[Array]]:
-    """Half the weighted sum of squared differences, and its gradient in every clique's shares."""
-    loss, slopes = 0.0, [np.zeros(own.shape) for own in shares]
-    for one in measured:
-        difference = shares[one.home].sum(axis=one.axes) - one.shares
-        weighted = one.weights * difference
-        loss += float((difference * weighted).sum()) / 2
-        slopes[one.home] += tree.spread(weighted, one.variables, tree.cliques[one.home])
-    return loss, slopes
+def _promised(measured: Sequence[_Measurement], start: _Point, following: _Point) -> float:
+    """The gradient times the way: what the loss would fall by if it were a plane."""
+    both = zip(measured, start.differences, following.differences, strict=True)
+    return sum(float((m.weights * before) @ (before - after)) for m, before, after in both)
+
+
+def _point(tree: JunctionTree, measured: Sequence[_Measurement], potentials: Sequence[Array]) -> _Point:
+    shares = tree.marginals(potentials)
+    differences = [one.reader.answers(shares[one.home]) - one.shares for one in measured]
+    loss = sum(float((m.weights * own) @ own) for m, own in zip(measured, differences, strict=True)) / 2
+    return _Point(potentials, shares, differences, loss)
+
+
+def _slopes(measured: Sequence[_Measurement], point: _Point) -> list[Array]:
+    """The gradient of the loss in every clique's shares."""
+    found = [np.zeros(own.shape) for own in point.shares]
+    for one, difference in zip(measured, point.differences, strict=True):
+        found[one.home] = one.reader.spread(one.weights * difference).reshape(found[one.home].shape)
+    return found

@@ -18,7 +18,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques from the root outwards; `parents[i]` is an earlier clique, which holds all that i shares with earlier."""
+    """Cliques from the root outwards; `parents[i]` is an earlier clique, which holds all that i shares with earlier.
+
+    A clique names what is new in it first and what it shares with its parent last, so that sums over the new
+    variables run over the first axis of a matrix.
+    """
 
     sizes: tuple[int, ...]  # codes of every variable
     cliques: tuple[Variables, ...]
@@ -29,7 +33,8 @@ class JunctionTree:
         """A tree in which every table lies inside one clique."""
         cliques = maximal_cliques(sizes, tables)
         order, parents = _spanning_tree(cliques)
-        return cls(tuple(sizes), tuple(cliques[i] for i in order), parents)
+        in_order = [cliques[i] for i in order]
+        return cls(tuple(sizes), tuple(_new_first(in_order, parents, place) for place in range(len(order))), parents)
 
     @cached_property
     def separators(self) -> tuple[Variables, ...]:
@@ -38,6 +43,18 @@ class JunctionTree:
             tuple(v for v in clique if place and v in self.cliques[parent])
             for place, (clique, parent) in enumerate(zip(self.cliques, self.parents, strict=True))
         )
+
+    @cached_property
+    def _above(self) -> tuple[NDArray[np.intp], ...]:
+        """For every cell of a clique's parent its place in a table over what the two share."""
+        return tuple(
+            places(self.sizes, self.cliques[parent], separator)
+            for parent, separator in zip(self.parents, self.separators, strict=True)
+        )
+
+    @cached_property
+    def _shared(self) -> tuple[int, ...]:
+        return tuple(cells(self.sizes, separator) for separator in self.separators)
 
     def home(self, variables: Iterable[int]) -> int:
         """The smallest clique with all these variables."""
@@ -48,26 +65,37 @@ class JunctionTree:
     def shape(self, clique: Variables) -> tuple[int, ...]:
         return tuple(self.sizes[v] for v in clique)
 
-    def spread(self, values: Array, inside: Variables, clique: Variables) -> Array:
-        """A table over some of a clique's variables, shaped so that it combines with the clique's."""
-        return values.reshape([self.sizes[v] if v in inside else 1 for v in clique])
-
     def marginals(self, potentials: Sequence[Array]) -> list[Array]:
         """Every clique's distribution under the product of exp(potentials): sum-product, inwards and outwards."""
-        gathered, messages = list(potentials), dict[int, Array]()
-        for place in range(len(self.cliques) - 1, 0, -1):
-            parent, separator = self.parents[place], self.separators[place]
-            messages[place] = _log_sum(gathered[place], dropped(self.cliques[place], separator))
-            spread = self.spread(messages[place], separator, self.cliques[parent])
-            gathered[parent] = gathered[parent] + spread
-        root = np.exp(gathered[0] - gathered[0].max())
-        found = [root / root.sum()]
+        gathered, conditionals = [potential.ravel() for potential in potentials], list[Array]()
+        for place in range(len(self.cliques) - 1, -1, -1):
+            logs = gathered[place].reshape(-1, self._shared[place])
+            largest = logs.max(axis=0)
+            weights = np.exp(logs - largest)
+            summed = weights.sum(axis=0)
+            conditionals.append(weights / summed)
+            if place:
+                message = largest + np.log(summed)
+                gathered[self.parents[place]] = gathered[self.parents[place]] + message[self._above[place]]
+        return self._outwards(conditionals[::-1], potentials)
+
+    def _outwards(self, conditionals: Sequence[Array], potentials: Sequence[Array]) -> list[Array]:
+        """Distributions from what each clique says of its new variables given those that it shares."""
+        found = [conditionals[0].ravel()]
         for place in range(1, len(self.cliques)):
-            clique, separator, parent = self.cliques[place], self.separators[place], self.parents[place]
-            known = found[parent].sum(axis=dropped(self.cliques[parent], separator))
-            conditional = np.exp(gathered[place] - self.spread(messages[place], separator, clique))
-            found.append(conditional * self.spread(known, separator, clique))
-        return found
+            above = found[self.parents[place]]
+            known = np.bincount(self._above[place], weights=above, minlength=self._shared[place])
+            found.append((conditionals[place] * known).ravel())
+        return [own.reshape(potential.shape) for own, potential in zip(found, potentials, strict=True)]
+
+
+def places(sizes: Sequence[int], clique: Variables, inside: Variables) -> NDArray[np.intp]:
+    """For every cell of a clique, its place in a table over some of its variables, the last one fastest."""
+    found = np.zeros((1,) * len(clique), dtype=np.intp)
+    for variable in inside:
+        axis = [sizes[v] if v == variable else 1 for v in clique]
+        found = found * sizes[variable] + np.arange(sizes[variable]).reshape(axis)
+    return np.broadcast_to(found, [sizes[v] for v in clique]).ravel()
 
 
 def cells(sizes: Sequence[int], variables: Iterable[int]) -> int:
@@ -77,11 +105,6 @@ def cells(sizes: Sequence[int], variables: Iterable[int]) -> int:
 def model_cells(sizes: Sequence[int], tables: Iterable[Variables]) -> int:
     """How many numbers a model of these tables is made of."""
     return sum(cells(sizes, clique) for clique in maximal_cliques(sizes, tables))
-
-
-def dropped(clique: Variables, kept: Variables) -> tuple[int, ...]:
-    """The axes of a clique's table that are summed over to keep these variables."""
-    return tuple(axis for axis, variable in enumerate(clique) if variable not in kept)
 
 
 def maximal_cliques(sizes: Sequence[int], tables: Iterable[Variables]) -> list[Variables]:
@@ -154,8 +177,6 @@ def _spanning_tree(cliques: Sequence[Variables]) -> tuple[list[int], tuple[int, 
     return order, tuple(parents)
 
 
-def _log_sum(logs: Array, axes: tuple[int, ...]) -> Array:
-    """log of the sum of exponentials over these axes."""
-    largest = logs.max(axis=axes, keepdims=True)
-    summed = np.log(np.exp(logs - largest).sum(axis=axes, keepdims=True)) + largest
-    return np.asarray(np.squeeze(summed, axis=axes))
+def _new_first(cliques: Sequence[Variables], parents: Sequence[int], place: int) -> Variables:
+    above = cliques[parents[place]] if place else ()
+    return tuple(sorted(cliques[place], key=lambda v: (v in above, v)))

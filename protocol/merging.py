@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from protocol.domain import Variables
 from protocol.drawing import cumulative_shares, systematic
 from protocol.junction import Array
 from protocol.marginal import Table, project_to_simplex
@@ -60,11 +59,6 @@ class Merging:
             return column
         inside = groups[None, :] == np.arange(self.sizes[variable])[:, None]
         return systematic(cumulative_shares(inside * self.weights[variable]), column, stream)
-
-
-def over(variables: Variables, tables: Sequence[Table]) -> Table | None:
-    """The least noisy of the tables over exactly these variables."""
-    return min((table for table in tables if table.variables == variables), key=lambda t: t.variance, default=None)
 
 
 def _groups(size: int, table: Table | None) -> Groups:

@@ -17,10 +17,11 @@ from protocol.drawing import draw_rows
 from protocol.estimation import Model, fit
 from protocol.junction import elimination, model_cells
 from protocol.marginal import Table, project_to_simplex
-from protocol.merging import Merging, over
+from protocol.merging import Merging
 from protocol.network import Family, Network
 from protocol.noise_laws import NoiseLaw
 
+_LEAST_VARIANCE = 1e-6  # where a budget is so large that no noise is left
 LARGEST_MODEL = 1 << 14  # numbers in all cliques together: some seconds of work
 
 
@@ -41,12 +42,40 @@ class RunModel:
 
 def model_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw, merges: bool = True) -> RunModel:
     """The model of all these tables that fit into one; `total` is the public number of rows."""
-    chosen = [*_single(tables, domain), *held(tables, domain, total, law)]
-    single = {table.variables[0]: table for table in chosen if len(table.variables) == 1} if merges else {}
-    merging = Merging.of(domain.sizes[: domain.count], single, total)
-    merged = [merging.merge(table) for table in chosen]
-    model = fit(merging.sizes, [table for table, _ in merged], [cells for _, cells in merged], total)
+    rising = [_rising(table, domain) for table in tables]
+    kept = _held(rising, domain, total, law)
+    single = {v: _best_single(v, rising, domain) for v in range(domain.count)} if merges else {}
+    merging = Merging.of(domain.sizes[: domain.count], {v: t for v, t in single.items() if t is not None}, total)
+    heard = [(table, 1) for _, table in kept] + list(_single_parts(rising, kept, domain))
+    merged = [(*merging.merge(table), times) for table, times in heard]
+    weights = [times / np.maximum(variances, _LEAST_VARIANCE) for _, variances, times in merged]
+    model = fit(merging.sizes, [table for table, _, _ in merged], weights, total)
     return RunModel(merging, model)
+
+
+def _single_parts(
+    tables: Sequence[Table], kept: Sequence[tuple[int, Table]], domain: Domain
+) -> Iterator[tuple[Table, int]]:
+    """What every table says of each of its variables alone, and how often that is still to be counted.
+
+    Once in all: every pair of the table that the model holds says it again, so that it is taken out as often less one.
+    """
+    for place, table in enumerate(tables):
+        pairs = [pair.variables for origin, pair in kept if origin == place]
+        for variable in table.variables:
+            times = 1 - sum(variable in pair for pair in pairs)
+            if times:
+                yield table.project((variable,), domain), times
+
+
+def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Table | None:
+    """All tables' answers, averaged by how little noise they have."""
+    answers = [table.project((variable,), domain) for table in tables if variable in table.variables]
+    if not answers:
+        return None
+    weights = [1 / max(one.variance, _LEAST_VARIANCE) for one in answers]
+    counts = np.average([one.counts for one in answers], axis=0, weights=weights)
+    return Table((variable,), counts, 1 / sum(weights))
 
 
 def network_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> Network:
@@ -60,18 +89,23 @@ def network_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLa
 
 
 def held(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> list[Table]:
-    """The tables of two and more variables that one model can hold, in the order in which they are worth it.
+    """The tables of two variables that one model can hold, in the order in which they are worth it.
 
     Tables of two come first, as they were asked for one by one; then the pairs inside larger ones, the stronger before
     the weaker, as far as they rise above their noise.
     """
-    rising = [_rising(table, domain) for table in tables]
-    kept: list[Table] = []
+    return [table for _, table in _held([_rising(table, domain) for table in tables], domain, total, law)]
+
+
+def _held(rising: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> list[tuple[int, Table]]:
+    """With the place of the table that each is a part of."""
+    kept: list[tuple[int, Table]] = []
     sizes, structure = domain.sizes[: domain.count], list[Variables]()
-    for table in (*(t for t in rising if len(t.variables) == 2), *_inside(rising, domain, total, law)):
+    whole = [(place, table) for place, table in enumerate(rising) if len(table.variables) == 2]
+    for place, table in (*whole, *_inside(rising, domain, total, law)):
         known = table.variables in structure
         if known or model_cells(sizes, [*structure, table.variables]) <= LARGEST_MODEL or not structure:
-            kept.append(table)
+            kept.append((place, table))
             structure += [] if known else [table.variables]
     return kept
 
@@ -83,27 +117,16 @@ def strength(table: Table, total: int, law: NoiseLaw) -> float:
     return float(apart) - shares.size * law.mean_size(table.variance) / (2 * total)
 
 
-def _inside(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> list[Table]:
+def _inside(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> list[tuple[int, Table]]:
     pairs = [
-        table.project(pair, domain)
-        for table in tables
+        (place, table.project(pair, domain))
+        for place, table in enumerate(tables)
         if len(table.variables) > 2
         for pair in combinations(table.variables, 2)
     ]
-    strengths = [strength(pair, total, law) for pair in pairs]
+    strengths = [strength(pair, total, law) for _, pair in pairs]
     order = sorted(range(len(pairs)), key=lambda place: -strengths[place])
     return [pairs[place] for place in order if strengths[place] > 0]
-
-
-def _single(tables: Sequence[Table], domain: Domain) -> list[Table]:
-    """A table of every variable alone: the one that was counted, or what the least noisy other one says of it."""
-    found = []
-    for variable in range(domain.count):
-        counted = over((variable,), tables)
-        others = (t.project((variable,), domain) for t in tables if variable in t.variables)
-        best = counted or min(others, key=lambda t: t.variance, default=None)
-        found += [] if best is None else [best]
-    return found
 
 
 def _rising(table: Table, domain: Domain) -> Table:

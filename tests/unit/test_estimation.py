@@ -22,7 +22,7 @@ def random_table(seed=0, rows=1000):
 
 
 def fitted(tables, total=1000):
-    return fit(SIZES, tables, [np.full(table.counts.shape, table.variance) for table in tables], total)
+    return fit(SIZES, tables, [np.full(table.counts.shape, 1 / table.variance) for table in tables], total)
 
 
 def test_exact_tables_are_answered_exactly_and_what_they_leave_open_is_independent():
@@ -35,7 +35,7 @@ def test_exact_tables_are_answered_exactly_and_what_they_leave_open_is_independe
 
 def test_two_answers_to_one_question_are_weighed_by_their_variances():
     one, other = np.array([600.0, 400.0]), np.array([300.0, 700.0])
-    model = fit((2,), [Table((0,), one), Table((0,), other)], [np.full(2, 1.0), np.full(2, 3.0)], 1000)
+    model = fit((2,), [Table((0,), one), Table((0,), other)], [np.full(2, 1.0), np.full(2, 1 / 3)], 1000)
     assert model.shares((0,)) == pytest.approx([0.525, 0.475], abs=1e-3)
 
 
@@ -79,3 +79,34 @@ def test_views_of_three_are_used_as_their_pairs():
     whole[0, 0, 0] = whole[1, 1, 1] = 500
     model = model_of([Table((0, 1, 2), whole, 1.0)], domain, 1000, LAPLACE)
     assert model.model.shares((0, 1))[0, 0] == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_negative_weight_takes_out_what_another_table_says_again():
+    pair, single = np.array([[30.0, 30.0], [30.0, 10.0]]), np.array([50.0, 50.0])
+    tables = [Table((0, 1), pair), Table((0,), pair.sum(axis=1)), Table((0,), single)]
+    weights = [np.full((2, 2), 1.0), np.full(2, -0.5), np.full(2, 10.0)]
+    # Without its rows' sums the pair says nothing about its first variable alone.
+    assert fit((2, 2), tables, weights, 100).shares((0,)) == pytest.approx([0.5, 0.5], abs=1e-3)
+
+
+def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pairs_is_held():
+    random, domain, one = np.random.default_rng(5), Domain.of_sizes((2,) * 9), np.array([0.3, 0.7])
+    rows, deviation = 10_000, 400.0
+    cells = rows * np.einsum("i,j,k->ijk", one, one, one)
+    tables = [
+        Table((0, a, a + 1), cells + random.normal(size=(2, 2, 2)) * deviation, deviation**2) for a in range(1, 8)
+    ]
+    found = model_of(tables, domain, rows, LAPLACE).model.shares((0,))
+    both = [table.counts.sum(axis=(1, 2)) / rows for table in tables]
+    answers = [(first + 1 - second) / 2 for first, second in both]  # as there are exactly so many rows
+    assert found[0] == pytest.approx(np.mean(answers), abs=1e-3)
+    assert np.std(answers) > 0.02
+
+
+def test_pairs_of_one_view_do_not_count_what_they_share_again():
+    random, domain, rows = np.random.default_rng(8), Domain.of_sizes((2, 2, 2, 2)), 10_000
+    whole = random.multinomial(rows, random.dirichlet(np.full(16, 0.3))).reshape((2,) * 4).astype(float)
+    view = Table((0, 1, 2, 3), whole, 16.0)
+    other = Table((0,), np.array([5000.0, 5000.0]), 8 * 16.0)  # as precise as the view about this variable
+    found = model_of([view, other], domain, rows, LAPLACE).model.shares((0,))[0]
+    assert found == pytest.approx((whole[0].sum() / rows + 0.5) / 2, abs=2e-3)
