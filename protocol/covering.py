@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -94,7 +94,11 @@ def cover(
     largest_view: int = LARGEST_VIEW,
 ) -> Cover:
     """The best cover of these variables, among all that rows and columns build (SPEC section 5, phase 1)."""
-    sizes = tuple(domain_sizes)
+    return _cover(tuple(domain_sizes), objective, budgets, primes_only, largest_view)
+
+
+@lru_cache(maxsize=16)  # a search takes up to seconds, and plans are weighed over the same variables again and again
+def _cover(sizes: Sizes, objective: Objective, budgets: Budgets, primes_only: bool, largest_view: int) -> Cover:
     _check_pairs(sizes, largest_view)
     search, least, rank = _search(len(sizes), objective, budgets, primes_only, largest_view)
     found = [(least(search, tuple(sizes[v] for v in order)), order) for order in _orders(sizes)]

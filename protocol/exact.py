@@ -36,7 +36,8 @@ Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str, return_
 def allocate(amount: Fraction, weights: Sequence[int]) -> tuple[Fraction, ...]:
     """Shares of `amount` in proportion to `weights`; they add up to it exactly."""
     total = sum(weights)
-    return tuple(amount * weight / total for weight in weights)
+    shares = {weight: amount * weight / total for weight in set(weights)}
+    return tuple(shares[weight] for weight in weights)
 
 
 def proportional_counts(count: int, weights: Sequence[int]) -> tuple[int, ...]:

@@ -7,18 +7,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
+from protocol.domain import Domain
 from protocol.limits import Limits
-from protocol.network import Family
-from protocol.queries import candidate_families, is_sum_pass
+from protocol.queries import is_sum_pass
 from protocol.schedule import Step
 from protocol.secure_sum import WORD_BYTES, Layout, ciphertexts, retained_variance
+from protocol.selection import candidates
 from protocol.terms import Terms
 
 # Measured on one core: what a party does with one ciphertext, and the curator with one sum of them (3072 bits).
 _SECONDS_PER_CIPHERTEXT = 0.006
 _SECONDS_PER_DECRYPTION = 0.009
 _MEASURED_BITS = 3072
+
+Size = tuple[int, int]  # tables, cells of all of them
 
 
 @dataclass(frozen=True)
@@ -53,45 +57,71 @@ class Forecast:
 def forecast(terms: Terms) -> Forecast:
     prices = tuple(terms.price(party) for party in range(terms.plan.parties))
     deltas = tuple(terms.delta(party) for party in range(terms.plan.parties))
-    return Forecast(prices, deltas, tuple(_step(terms, step) for step in terms.steps))
+    compares = any(step.stage == "candidates" for step in terms.steps)
+    compared = _compared(terms.domain, terms.limits) if compares else ()
+    return Forecast(prices, deltas, tuple(_step(terms, step, compared) for step in terms.steps))
 
 
-def _step(terms: Terms, step: Step) -> StepForecast:
-    cells = _cells(terms, step)
-    if not cells or not step.budget:
+def _step(terms: Terms, step: Step, compared: Sequence[Size]) -> StepForecast:
+    tables, cells = _size(terms, step, compared)
+    if not tables or not step.budget:
         return StepForecast(step.name, len(step.parties), 0, 0, 0, 0, 0.0, None)
-    rates = terms.noise_rates(step, [()] * len(cells))
-    everybody, law = is_sum_pass(terms, step), terms.plan.law
+    alike = _alike(terms, step, tables, cells)
+    everybody = is_sum_pass(terms, step)
     rows = terms.plan.total_rows if everybody else terms.plan.members[step.parties[-1]].rows
-    layout = Layout(cells, rates, rows)
+    layout = Layout(tuple(alike.values()), tuple(alike), rows)
     count = ciphertexts(terms.plan, layout) if everybody else 0
-    size = count * terms.plan.key_bits // 4 if count else WORD_BYTES * layout.size
-    variances = [retained_variance(terms.plan, rate) if everybody else law.variance(rate) for rate in rates]
+    noise = math.fsum(number * _mean_size(terms, everybody, rate) for rate, number in alike.items())
     return StepForecast(
         step.name,
         len(step.parties),
-        len(cells),
-        layout.size,
+        tables,
+        cells,
         count,
-        size,
+        count * terms.plan.key_bits // 4 if count else WORD_BYTES * cells,
         _seconds(terms, count),
-        _error(cells, [law.mean_size(variance) for variance in variances], rows),
+        min(1.0, noise / (2 * rows) / tables),  # half the absolute noise of a table, as a share of the rows
     )
 
 
-def _cells(terms: Terms, step: Step) -> tuple[int, ...]:
-    """Cells of every table of the step, at most."""
+def _alike(terms: Terms, step: Step, tables: int, cells: int) -> dict[Fraction, int]:
+    """How many cells have noise of each rate: what tables they are in makes no difference to what is sent."""
+    if step.stage != "correlations":
+        return {terms.plan.law.rate(step.budget / tables): cells}
+    found: dict[Fraction, int] = {}
+    views = terms.cover.views
+    for rate, number in zip(terms.noise_rates(step, views), terms.cover.view_cells, strict=True):
+        found[rate] = found.get(rate, 0) + number
+    return found
+
+
+def _mean_size(terms: Terms, everybody: bool, rate: Fraction) -> float:
+    law = terms.plan.law
+    return law.mean_size(retained_variance(terms.plan, rate) if everybody else law.variance(rate))
+
+
+def _size(terms: Terms, step: Step, compared: Sequence[Size]) -> Size:
+    """Of all tables of the step together, at most."""
+    count = terms.domain.count
     if step.stage == "correlations":
-        return terms.cover.view_cells
+        return len(terms.cover.views), terms.cover.cells
     if step.stage == "update":
-        return (_largest_family(terms, terms.frontier_limits),) * terms.domain.count
-    if step.stage == "parameters":
-        return (_largest_family(terms, terms.limits),) * terms.domain.count
+        return count, count * _largest_family(terms, terms.frontier_limits)
+    if step.stage in ("tables", "parameters"):
+        return count, count * _largest_family(terms, terms.limits)
     if step.stage == "candidates":
-        # The variables already placed are not known yet; any as many give about as many candidates.
-        placed = [Family(variable) for variable in range(int(step.name.rpartition("/")[2]))]
-        return tuple(terms.domain.cells(family.variables) for family in candidate_families(terms, placed))
-    return ()
+        return compared[int(step.name.rpartition("/")[2]) - 1]
+    return 0, 0
+
+
+@lru_cache(maxsize=64)  # up to a second of going through families that depend on neither rows nor parties
+def _compared(domain: Domain, limits: Limits) -> tuple[Size, ...]:
+    """By how many variables are placed already: any as many give about as many candidates."""
+    found = []
+    for placed in range(1, domain.count):
+        families = candidates(domain, range(placed), range(placed, domain.count), limits)
+        found.append((len(families), sum(domain.cells((child, *parents)) for child, parents in families)))
+    return tuple(found)
 
 
 def _largest_family(terms: Terms, limits: Limits) -> int:
@@ -103,9 +133,3 @@ def _largest_family(terms: Terms, limits: Limits) -> int:
 def _seconds(terms: Terms, count: int) -> float:
     scale: float = (terms.plan.key_bits / _MEASURED_BITS) ** 2.6
     return count * scale * (_SECONDS_PER_CIPHERTEXT + _SECONDS_PER_DECRYPTION)
-
-
-def _error(cells: Sequence[int], sizes: Sequence[float], rows: int) -> float:
-    """Half the expected absolute noise of all cells, as a share of the rows."""
-    per_table = [count * size / (2 * rows) for count, size in zip(cells, sizes, strict=True)]
-    return min(1.0, sum(per_table) / len(per_table))

@@ -4,6 +4,7 @@ It does not know rows, scores or how one of them is picked.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 from math import comb, prod
@@ -26,6 +27,8 @@ def count_parent_sets(domain: Domain, child: int, placed: Sequence[int], limits:
     size = _uniform_size(levels, room, degree)
     if size is not None:
         return min(most, comb(len(levels), size))
+    if room is not None and all(len(variants) == 1 for variants in levels):
+        return min(most, _count_by_sizes(Counter(variants[0][1] for variants in levels), room, degree))
     return sum(1 for _ in islice(_maximal_sets(levels, room, degree), most))
 
 
@@ -54,6 +57,20 @@ def _uniform_size(levels: Sequence[Levels], room: int | None, degree: int) -> in
         if largest_fits:
             return size
     return 0  # not even the child alone is admitted, but it has to be modelled
+
+
+def _count_by_sizes(sizes: Counter[int], room: int, degree: int) -> int:
+    """Variables of one size are alike: not sets are gone through, but how many of each size a set has."""
+    ways: Counter[tuple[int, int, int]] = Counter({(1, 0, room + 1): 1})  # cells, variables, smallest that is left out
+    for size, many in sorted(sizes.items(), reverse=True):
+        longer: Counter[tuple[int, int, int]] = Counter()
+        for (cells, taken, left), count in ways.items():
+            for more in range(min(many, degree - taken) + 1):
+                if cells * size**more > room:
+                    break
+                longer[cells * size**more, taken + more, size if more < many else left] += count * comb(many, more)
+        ways = longer
+    return sum(count for (cells, taken, left), count in ways.items() if taken == degree or cells * left > room)
 
 
 def _maximal_sets(levels: Sequence[Levels], room: int | None, degree: int) -> Iterator[Variables]:

@@ -4,6 +4,7 @@ It does not know budgets: theta-usefulness has had its say before.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 
 from protocol.domain import Domain
 from protocol.errors import PlanError
@@ -15,6 +16,7 @@ LARGEST_DEGREE_OF_F = 3  # score F beyond it takes a dynamic programme per famil
 LARGEST_COMPARISON = 1 << 22  # cells that all of DP-CCBN's iterations may count
 
 
+@lru_cache(maxsize=64)  # whoever weighs plans asks about the same domain again and again
 def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) -> Limits:
     """The given limits, lowered until the work is bearable; `comparing_all` is DP-CCBN's way."""
     if score == "F" and not comparing_all:
@@ -52,6 +54,7 @@ def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
     return not comparing_all or compared_cells(domain, limits) <= LARGEST_COMPARISON
 
 
+@lru_cache(maxsize=64)
 def largest_choice(domain: Domain, limits: Limits, most: int = LARGEST_CHOICE) -> int:
     """About the most candidates of one choice: as if variables were placed in the order of their sizes."""
     order = sorted(range(domain.count), key=lambda v: domain.sizes[v])

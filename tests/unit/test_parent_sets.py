@@ -101,3 +101,16 @@ def test_every_set_appears_once():
     found = parent_sets(domain, 0, range(1, 8), Limits(cells=150))
     assert len(found) == len(set(found))
     assert not any(set(one) < set(other) for one, other in combinations(found, 2))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=9), st.integers(1, 200), st.none() | st.integers(0, 6))
+def test_sets_counted_by_sizes_are_as_many_as_are_found(sizes, cells, degree):
+    domain, limits = Domain.of_sizes([2, *sizes]), Limits(cells=cells, degree=degree)
+    placed = range(1, len(sizes) + 1)
+    assert count_parent_sets(domain, 0, placed, limits, 10**9) == len(parent_sets(domain, 0, placed, limits))
+
+
+def test_a_million_sets_are_counted_without_being_built():
+    domain = Domain.of_sizes([2, *[2, 3] * 100])
+    assert count_parent_sets(domain, 0, range(1, 201), Limits(cells=2000), 10**15) > 10**6

@@ -1,0 +1,30 @@
+"""What views say about every pair of attributes: all are counted, each in one view, and every attribute in many.
+
+It does not know networks or picks.
+"""
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+from protocol.evidence import Counted, Evidence, kinds_of, sizes_of
+from protocol.secure_sum import retained_variance
+from protocol.terms import Terms
+from protocol.typical import Shape
+
+
+def evidence_of_views(terms: Terms) -> Evidence:
+    plan, sizes = terms.plan, sizes_of(terms)
+    step = next(step for step in terms.steps if step.stage == "correlations")
+    views, rates = terms.cover.views, terms.noise_rates(step, terms.cover.views)
+    noise = {rate: retained_variance(plan, rate) for rate in set(rates)}
+    precision, variances, seen = [0.0] * len(sizes), defaultdict[Shape, float](float), Counter[Shape]()
+    for view, cells, rate in zip(views, terms.cover.view_cells, rates, strict=True):
+        whole = noise[rate] * cells
+        for variable in view:
+            precision[variable] += sizes[variable] / whole
+        for a, b in combinations(sorted(sizes[variable] for variable in view), 2):
+            variances[a, b] += whole / (a * b)
+            seen[a, b] += 1
+    single = {size: 1 / precision[variable] for variable, size in enumerate(sizes)}
+    pairs = {shape: Counted(1.0, variances[shape] / count) for shape, count in seen.items()}
+    return Evidence(kinds_of(sizes), single, pairs, 0.0, plan.total_rows)

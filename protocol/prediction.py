@@ -1,0 +1,115 @@
+"""The error that a plan's synthetic table will have, predicted before anything is spent: from public numbers alone.
+
+It does not know rows. The error is the total variation distance between the published table and the parties' rows,
+averaged over all pairs of attributes. `prediction.md` has the argument, the assumptions, and how far to trust it.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from protocol.evidence import Counted, Evidence
+from protocol.evidence_of_networks import evidence_of_networks
+from protocol.evidence_of_picks import evidence_of_picks
+from protocol.evidence_of_views import evidence_of_views
+from protocol.terms import Terms
+from protocol.typical import Shape, drawn, noise_left
+
+FACTOR = 1.5  # within which a prediction is meant to hold
+_STILL_THERE = 1.15  # noise after the fit, over that of the best combination of all tables
+_DRAWN_EVENLY = 0.4  # of the error of rows drawn one by one, where rows are drawn evenly from a fitted model
+_WEAK_STRONG = (0.5, 2.0)  # how much weaker or stronger than usual attributes may hang together
+_DROWNED = 1 / 30  # a pair of two-valued attributes with so much noise is better left out: who can tell which are?
+_MOST_UNKNOWN = 0.25  # of the error may hang on how strongly two-valued attributes hang together
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """`error` lies between `low` and `high`: where attributes hang together half, or twice, as much as is usual."""
+
+    error: float | None  # None, as are the bounds, where public numbers do not tell it within FACTOR
+    low: float | None
+    high: float | None
+    noise: float  # the part of noise in pairs that are counted
+    left_out: float  # the part of pairs that are not counted
+    why: str  # what it rests on, or why there is none
+
+
+def predicted(terms: Terms) -> Prediction:
+    if terms.domain.count < 2:
+        return _not_predicted("a single attribute has no pairs")
+    if terms.plan.encoding != "native" and max(terms.schema.sizes) > 2:
+        return _not_predicted("the plan models parts of attributes, and how those depend on each other is not public")
+    found = _evidence(terms)
+    alone = {size: _remaining(found, (size,), variance * (1 - 1 / size)) for size, variance in found.single.items()}
+    parts = [_parts(found, alone, shape) for shape in found.kinds]
+    pairs, usual = sum(found.kinds.values()), found.strength
+    rounding = _rounding(terms, found)
+    whole, weak, strong = (
+        min(1.0, math.hypot(math.fsum(part.error(usual * times) for part in parts) / pairs, rounding))
+        for times in (1.0, *_WEAK_STRONG)
+    )
+    if math.fsum(part.unknown(usual) for part in parts) > _MOST_UNKNOWN * whole * pairs:
+        return _not_predicted(
+            "it hangs on how strongly two-valued attributes depend on each other: tables differ in it a hundred times"
+        )
+    noise = math.fsum(part.counted * part.noise for part in parts) / pairs
+    share = round(100 * min(1.0, noise / whole)) if whole else 100
+    why = f"{share} % of it is noise in pairs that are counted, the rest lies in pairs that are not"
+    return Prediction(whole, weak, strong, noise, max(0.0, whole - noise), why)
+
+
+def _not_predicted(why: str) -> Prediction:
+    return Prediction(None, None, None, 0.0, 0.0, why)
+
+
+def _evidence(terms: Terms) -> Evidence:
+    if terms.plan.estimate != "graphical-model":
+        return evidence_of_networks(terms)
+    return evidence_of_views(terms) if terms.plan.views == "pairs" else evidence_of_picks(terms)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The pairs of one shape."""
+
+    shape: Shape
+    counted: float  # how many are
+    ignored: float
+    noise: float  # error of a pair that is counted
+    alone: float  # error of a pair that is not, by noise in its two attributes
+
+    def error(self, strength: float) -> float:
+        return self.counted * self.noise + self.ignored * math.hypot(strength, self.alone)
+
+    def unknown(self, strength: float) -> float:
+        if self.shape != (2, 2):
+            return 0.0
+        drowned = self.counted * self.noise if self.noise > _DROWNED else 0.0
+        return drowned + self.ignored * math.hypot(strength, self.alone)
+
+
+def _parts(found: Evidence, alone: Mapping[int, float], shape: Shape) -> _Part:
+    many, counted = found.kinds[shape], found.pairs.get(shape, Counted(0.0, 0.0))
+    noise = _remaining(found, shape, _variance(found, shape, counted.variance)) if counted.share else 0.0
+    own = math.hypot(*(alone[size] for size in shape))
+    return _Part(shape, many * counted.share, many * (1 - counted.share), noise, own)
+
+
+def _variance(found: Evidence, shape: Shape, variance: float) -> float:
+    """Of what is left once the fit knows single attributes better: their noise, and the pair's beyond theirs."""
+    a, b = shape
+    pair = variance * (1 - 1 / a) * (1 - 1 / b)
+    return pair + found.single[a] * (1 - 1 / a) / b**2 + found.single[b] * (1 - 1 / b) / a**2
+
+
+def _remaining(found: Evidence, shape: tuple[int, ...], variance: float) -> float:
+    """What remains adds up many noisy cells, so that its mean size is that of Gaussian noise."""
+    return noise_left(shape, _STILL_THERE * math.sqrt(2 * variance / math.pi) / found.rows, found.tables)
+
+
+def _rounding(terms: Terms, found: Evidence) -> float:
+    """The mean over all pairs of what so many rows cannot hold."""
+    evenly = _DRAWN_EVENLY if terms.plan.estimate == "graphical-model" else 1.0
+    together = math.fsum(many * drawn(shape, terms.plan.rows) for shape, many in found.kinds.items())
+    return evenly * together / sum(found.kinds.values())

@@ -1,0 +1,88 @@
+"""Predicted errors lie between 0 and 1, and move the way that budgets, rows, insiders and cells push them."""
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.prediction import predicted
+from protocol.presets import make_plan
+from protocol.schema import Schema
+from protocol.terms import Terms
+from protocol.typical import noise_left
+from tests.support import members
+
+SIZES = st.lists(st.integers(2, 40), min_size=2, max_size=12)
+WIDE = st.lists(st.integers(3, 40), min_size=3, max_size=12)  # nothing in it is "not predicted"
+METHODS = st.sampled_from(["dp-subn", "dp-ccbn", "independent"])
+_SLACK = 1.02  # a pick that leans more may choose larger tables
+
+
+def terms_of(sizes: list[int], rows: int = 20_000, epsilon: Fraction = Fraction(1), **wishes: Any) -> Terms:
+    attributes = [
+        {"name": f"a{i}", "kind": "categorical", "values": [str(v) for v in range(size)]}
+        for i, size in enumerate(sizes)
+    ]
+    schema = Schema.parse({"title": "t", "attributes": attributes})
+    return Terms(make_plan("run", schema, members([rows] * 3), epsilon, **wishes), schema)
+
+
+def error_of(*arguments: Any, **wishes: Any) -> float:
+    found = predicted(terms_of(*arguments, **wishes)).error
+    assert found is not None
+    return found
+
+
+@given(SIZES, st.integers(10, 10**6), st.fractions(Fraction(1, 100), 10), METHODS, st.sampled_from(["pure", "zcdp"]))
+@settings(max_examples=60)
+def test_whatever_the_plan_the_error_is_a_share_between_its_bounds_or_is_said_not_to_be_predicted(
+    sizes, rows, epsilon, method, privacy
+):
+    delta = {"delta": Fraction(1, 10**9)} if privacy == "zcdp" else {}
+    found = predicted(terms_of(sizes, rows, epsilon, method=method, privacy=privacy, **delta))
+    assert found.why
+    if found.error is None:
+        assert found.low is None
+        assert found.high is None
+    else:
+        assert found.low is not None
+        assert found.high is not None
+        assert 0 <= found.low <= found.error <= found.high <= 1
+
+
+@given(WIDE, METHODS, st.integers(2, 50))
+@settings(max_examples=40)
+def test_it_falls_with_rows(sizes, method, times):
+    wishes = {"method": method, **_fixed(method)}
+    assert error_of(sizes, 5_000 * times, **wishes) <= error_of(sizes, 5_000, **wishes) * _SLACK
+
+
+@given(WIDE, METHODS, st.integers(2, 20))
+@settings(max_examples=40)
+def test_it_falls_with_epsilon_however_the_budget_is_divided(sizes, method, times):
+    less = error_of(sizes, epsilon=Fraction(1, 10), method=method, **_fixed(method, Fraction(1, 10)))
+    more = error_of(sizes, epsilon=Fraction(times, 10), method=method, **_fixed(method, Fraction(times, 10)))
+    assert more <= less * _SLACK
+
+
+@given(WIDE)
+@settings(max_examples=30)
+def test_it_rises_with_insiders(sizes):
+    assert error_of(sizes, insiders=0, **_fixed("dp-subn")) <= error_of(sizes, insiders=1, **_fixed("dp-subn")) * _SLACK
+
+
+@given(st.integers(2, 60), st.integers(2, 60), st.floats(1e-6, 1e-2), st.floats(1.0, 10.0))
+def test_what_is_left_of_noise_rises_with_the_noise_and_with_cells(a, b, noise, times):
+    found = noise_left((a, b), noise)
+    assert 0 < found <= min(1.0, a * b * noise / 2) * 1.001
+    assert found <= noise_left((a, b), noise * times) * 1.001
+    assert noise_left((a,), noise) <= found * 1.001
+
+
+def _fixed(method: str, epsilon: Fraction = Fraction(1)) -> dict[str, Any]:
+    """The same phases at every budget: what the preset pays for changes with it."""
+    if method != "dp-subn":
+        return {}
+    split = tuple(Fraction(share, 20) * epsilon for share in (5, 2, 8, 5))
+    return {"update": "guided", "views": "single", "further": (1, 1, 0), "split": split}
