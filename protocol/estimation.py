@@ -18,7 +18,8 @@ from protocol.marginal import Table
 
 _STEPS = 200
 _HALVINGS = 30
-_SMALLEST_GAIN = 1e-7  # of the loss, with which it ends
+_SMALLEST_GAIN = 1e-3  # with which it ends; the logarithm of how much likelier the tables become
+_ROUNDING = 1e-12  # of the loss: smaller gains are none
 _LONGER = 1.1  # how much longer a step may be after one that went well
 
 
@@ -39,12 +40,22 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class _Measurement:
-    """All tables that one clique answers, cell after cell: which shares were measured, how much each is worth."""
+    """All tables that one clique answers, cell after cell: weights w, and w times what was measured.
+
+    Never divided by w: where negative weights leave nothing of a table, rounding would be all that it says.
+    """
 
     home: int
     reader: Reader
-    shares: Array
     weights: Array
+    weighted: Array
+
+    def slopes(self, answers: Array) -> Array:
+        return self.weights * answers - self.weighted
+
+    def loss(self, answers: Array) -> float:
+        """Half the weighted sum of squares, less what no model changes."""
+        return float((self.weights * answers / 2 - self.weighted) @ answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +64,8 @@ class _Point:
 
     potentials: Sequence[Array]
     shares: Sequence[Array]
-    differences: Sequence[Array]  # by measurement
-    loss: float  # half the weighted sum of squared differences
+    answers: Sequence[Array]  # by measurement
+    loss: float  # half the weighted sum of squared differences, less a constant
 
 
 def fit(sizes: Sequence[int], tables: Sequence[Table], weights: Sequence[Array], total: float) -> Model:
@@ -85,8 +96,9 @@ def _measurements(
     found = []
     for home, own in by_home.items():
         weights, weighted = (np.concatenate([merged[v][part].ravel() for v in own]) for part in (0, 1))
-        shares = weighted / np.where(weights == 0, 1.0, weights) / total
-        found.append(_Measurement(home, reader(tree.sizes, tree.cliques[home], own), shares, weights * total**2))
+        found.append(
+            _Measurement(home, reader(tree.sizes, tree.cliques[home], own), weights * total**2, weighted * total)
+        )
     return found
 
 
@@ -103,7 +115,7 @@ def _descend(tree: JunctionTree, measured: Sequence[_Measurement]) -> _Point:
             continue
         gain = here.loss - following.loss
         before, here, momentum = here, following, momentum + 1
-        if gain < _SMALLEST_GAIN * (following.loss + gain):
+        if gain < _SMALLEST_GAIN + _ROUNDING * abs(following.loss):
             break
     return here
 
@@ -128,20 +140,19 @@ def _step(tree: JunctionTree, measured: Sequence[_Measurement], start: _Point, l
 
 def _promised(measured: Sequence[_Measurement], start: _Point, following: _Point) -> float:
     """The gradient times the way: what the loss would fall by if it were a plane."""
-    both = zip(measured, start.differences, following.differences, strict=True)
-    return sum(float((m.weights * before) @ (before - after)) for m, before, after in both)
+    both = zip(measured, start.answers, following.answers, strict=True)
+    return sum(float(m.slopes(before) @ (before - after)) for m, before, after in both)
 
 
 def _point(tree: JunctionTree, measured: Sequence[_Measurement], potentials: Sequence[Array]) -> _Point:
     shares = tree.marginals(potentials)
-    differences = [one.reader.answers(shares[one.home]) - one.shares for one in measured]
-    loss = sum(float((m.weights * own) @ own) for m, own in zip(measured, differences, strict=True)) / 2
-    return _Point(potentials, shares, differences, loss)
+    answers = [one.reader.answers(shares[one.home]) for one in measured]
+    return _Point(potentials, shares, answers, sum(m.loss(own) for m, own in zip(measured, answers, strict=True)))
 
 
 def _slopes(measured: Sequence[_Measurement], point: _Point) -> list[Array]:
     """The gradient of the loss in every clique's shares."""
     found = [np.zeros(own.shape) for own in point.shares]
-    for one, difference in zip(measured, point.differences, strict=True):
-        found[one.home] = one.reader.spread(one.weights * difference).reshape(found[one.home].shape)
+    for one, answers in zip(measured, point.answers, strict=True):
+        found[one.home] = one.reader.spread(one.slopes(answers)).reshape(found[one.home].shape)
     return found

@@ -110,3 +110,11 @@ def test_pairs_of_one_view_do_not_count_what_they_share_again():
     other = Table((0,), np.array([5000.0, 5000.0]), 8 * 16.0)  # as precise as the view about this variable
     found = model_of([view, other], domain, rows, LAPLACE).model.shares((0,))[0]
     assert found == pytest.approx((whole[0].sum() / rows + 0.5) / 2, abs=2e-3)
+
+
+def test_what_is_left_where_weights_cancel_upsets_nothing_whatever_it_says():
+    pair, left_over = Table((0, 1), np.array([[40.0, 10.0], [10.0, 40.0]])), Table((0,), np.array([1e22, -1e22]))
+    alone = fit((2, 2), [pair], [np.full((2, 2), 1.0)], 100)
+    both = fit((2, 2), [pair, left_over], [np.full((2, 2), 1.0), np.full(2, 1e-30)], 100)
+    assert both.shares((0, 1)) == pytest.approx(alone.shares((0, 1)), abs=1e-6)
+    assert alone.shares((0, 1)) == pytest.approx(pair.counts / 100, abs=1e-3)
