@@ -27,7 +27,9 @@ from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.party_state import Identity
 from protocol.plan import Method, Preset
+from protocol.prediction import predicted
 from protocol.presets import make_plan
+from protocol.reasons import reasons
 from protocol.schema import Schema
 from protocol.synthesis import synthetic_codes
 from protocol.terms import Terms
@@ -147,6 +149,8 @@ def _manifest(simulation: Simulation, real_crypto: bool, seconds: float) -> dict
             for member, spent, delta in zip(members, simulation.spent, simulation.deltas, strict=True)
         ],
         "phases": [vars(cost) for cost in simulation.phases.values()],
+        "predicted": vars(predicted(terms)),
+        "why": list(reasons(terms)),
         "network": [
             {"attribute": terms.domain.variables[family.child].name, "parents": terms.domain.names(family.parents)}
             | ({"party": name} if name else {})

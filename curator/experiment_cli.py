@@ -12,6 +12,7 @@ from typing import Any
 from curator.experiment import Request, Settings, run_experiment
 from curator.partition import WAYS
 from curator.plan_options import add_plan_options, wishes
+from curator.progress import error_range
 from curator.sample_files import write_sample
 from protocol.errors import PlanError
 
@@ -128,7 +129,15 @@ def _summary(manifest: dict[str, Any], out: Path) -> str:
         spent = f"spent {party['spent']} of {manifest['epsilon']}"
         delta = f", delta {party['delta']}" if manifest["privacy"] == "zcdp" else ""
         lines.append(f"{party['name']}: {party['rows']:,} rows, {spent}{delta}")
+    expected = manifest["predicted"]
     if "evaluation" in manifest:
-        lines.append(f"average error of all pairs of attributes: {manifest['evaluation']['average_2way_distance']:.4f}")
+        found = f"average error of all pairs of attributes: {manifest['evaluation']['average_2way_distance']:.4f}"
+        lines.append(f"{found}, predicted {_predicted(expected)}")
+    else:
+        lines.append(f"average error of all pairs of attributes, predicted: {_predicted(expected)}")
     lines.append(f"wrote {out / 'synthetic.csv'} and {out / 'manifest.json'} in {manifest['seconds']:.1f} s")
     return "\n".join(lines)
+
+
+def _predicted(expected: dict[str, Any]) -> str:
+    return f"not: {expected['why']}" if expected["error"] is None else error_range(expected)

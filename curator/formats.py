@@ -70,6 +70,11 @@ def error_share(value: float | None) -> Markup:
     return Markup('<data value="{}">{}</data>').format(repr(value), shown)
 
 
+def bound(value: float | None) -> Markup:
+    """An upper bound on an error; one of all rows bounds nothing."""
+    return error_share(None if value is not None and value >= 1 else value)
+
+
 def duration(seconds: float) -> str:
     """As `pages.js` writes it."""
     whole = max(0, int(seconds))
@@ -146,6 +151,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "count": count,
     "size": size,
     "error_share": error_share,
+    "bound": bound,
     "duration": duration,
     "about": about,
     "moment": moment,

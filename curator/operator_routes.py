@@ -22,6 +22,8 @@ from curator.wire import PartyName, RunId
 from protocol.forecast import forecast
 from protocol.introduction import joined, pin_of
 from protocol.messages import Hash
+from protocol.prediction import predicted
+from protocol.reasons import reasons
 from protocol.schema import Schema
 from protocol.terms import Terms
 
@@ -211,6 +213,8 @@ def plan_forecast(terms: Terms) -> wire.PlanForecast:
         plan_hash=terms.plan_hash,
         price={name: str(price) for name, price in zip(names, found.prices, strict=True)},
         delta={name: str(delta) for name, delta in zip(names, found.deltas, strict=True)},
+        predicted=wire.Prediction(**vars(predicted(terms))),
+        why=list(reasons(terms)),
         steps=[wire.StepForecast(**vars(step)) for step in found.steps],
         bytes_per_party=found.bytes_per_party,
         seconds=found.seconds,

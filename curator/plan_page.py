@@ -34,7 +34,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 @dataclass(frozen=True)
 class Phase:
-    """The forecast of one stage: its steps added up, its expected error the largest of theirs."""
+    """The forecast of one stage: its steps added up, its bound on the noise the largest of theirs."""
 
     stage: str
     epsilon: Fraction  # what it costs whom it costs most

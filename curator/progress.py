@@ -76,13 +76,14 @@ def describe_run(run: Json) -> str:
 
 
 def describe_plan(plan: Json) -> str:
-    lines = [f"{'step':16} {'tables':>7} {'cells':>9} {'ciphertexts':>12} {'bytes/party':>12} {'s':>6} {'error':>7}"]
+    lines = [f"{'step':16} {'tables':>7} {'cells':>9} {'ciphertexts':>12} {'bytes/party':>12} {'s':>6} {'noise<':>7}"]
     for step in plan["steps"]:
-        error = "" if step["error"] is None else f"{step['error']:.4f}"
+        error = f"{step['error']:.4f}" if step["error"] is not None and step["error"] < 1 else ""
         lines.append(
             f"{step['name']:16} {step['tables']:7,} {step['cells']:9,} {step['ciphertexts']:12,} "
             f"{step['bytes_per_party']:12,} {step['seconds']:6.1f} {error:>7}"
         )
+    lines += [_error_line(plan["predicted"]), *(f"why: {reason}" for reason in plan["why"])]
     deltas = {party: f" and a delta of {delta}" for party, delta in plan["delta"].items() if delta != "0"}
     lines += [f"{party} pays {price}{deltas.get(party, '')}" for party, price in plan["price"].items()]
     lines.append(
@@ -90,3 +91,15 @@ def describe_plan(plan: Json) -> str:
         f"Plan {plan['plan_hash']}"
     )
     return "\n".join(lines)
+
+
+def error_range(predicted: Json) -> str:
+    """ "0.0525 (0.0306 to 0.0960)", or one number where the assumptions make no difference."""
+    error, low, high = (f"{predicted[name]:.4f}" for name in ("error", "low", "high"))
+    return error if low == high else f"{error} ({low} to {high})"
+
+
+def _error_line(predicted: Json) -> str:
+    if predicted["error"] is None:
+        return f"error of the table: not predicted: {predicted['why']}"
+    return f"predicted error of the table, the mean of all pairs of attributes: {error_range(predicted)}"

@@ -21,7 +21,9 @@ from curator.templating import render
 from protocol.forecast import forecast
 from protocol.manifest import Cost, edges
 from protocol.phases import Knowledge
+from protocol.prediction import predicted
 from protocol.promises import not_promised, odds_factor, promises
+from protocol.reasons import reasons
 from protocol.terms import Terms
 
 Json = dict[str, Any]
@@ -77,6 +79,8 @@ def report_json(
             {"step": step.name, "error": step.error, "tables": step.tables, "cells": step.cells}
             for step in forecast(terms).steps
         ],
+        "predicted": vars(predicted(terms)),
+        "why": list(reasons(terms)),
         "released": [
             {"step": one.step, "variables": terms.domain.names(one.table.variables), "variance": one.table.variance}
             for one in known.released

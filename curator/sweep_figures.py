@@ -18,6 +18,8 @@ Record = Mapping[str, Any]
 Place = tuple[tuple[str, str], ...]
 
 COSTS = ("bytes", "cells", "ciphertexts", "seconds")
+PREDICTED = "predicted"  # the error of all pairs, where the plan tells it
+_BESIDE = (*COSTS, PREDICTED)  # what is not measured in the synthetic table
 _DEFAULTS = {"parties": "3", "partition": "random", "method": "dp-subn", "preset": "recommended"}
 _AXES = {"epsilon": ("parties", "partition"), "parties": ("epsilon", "partition")}
 _SPEAKING = ("preset", "update", "noise", "encoding")  # whose values say what they are
@@ -62,7 +64,7 @@ def means(records: Iterable[Record]) -> list[Mean]:
     labels = _labels(records)
     for record in records:
         place = tuple(sorted(record["options"].items()))
-        found = record["outcome"]["measured"] | {n: record["outcome"][n] for n in COSTS if n in record["outcome"]}
+        found = record["outcome"]["measured"] | {n: record["outcome"][n] for n in _BESIDE if n in record["outcome"]}
         for quantity, value in found.items():
             label = record["label"] or labels[place]
             values[record["data"], place, label, quantity].append(value)
@@ -112,7 +114,7 @@ def require_matplotlib() -> None:
 
 def _draw_group(group: Sequence[Mean], axis: str, names: Sequence[str], folder: Path) -> list[Path]:
     quantities = list(dict.fromkeys(one.quantity for one in group))
-    errors = [name for name in quantities if name not in COSTS]
+    errors = [name for name in quantities if name not in _BESIDE]
     sheets = {"error": errors} | ({"bytes": ["bytes"]} if axis == "parties" and "bytes" in quantities else {})
     paths = []
     for sheet, panels in sheets.items():

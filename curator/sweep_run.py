@@ -24,6 +24,7 @@ from protocol.counting import Rows
 from protocol.encoding import Encoding
 from protocol.errors import PlanError
 from protocol.plan import Plan
+from protocol.prediction import predicted
 from protocol.secure_sum import WORD_BYTES
 from protocol.synthesis import synthetic_codes
 
@@ -78,7 +79,8 @@ def _costs(simulation: Simulation, seconds: float) -> Outcome:
     plan = simulation.terms.plan
     phases = [cost for cost in simulation.phases.values() if cost.name != "joining"]
     uses_paillier = any(cost.ciphertexts for cost in phases)
-    return {
+    expected = predicted(simulation.terms).error
+    return ({} if expected is None else {"predicted": expected}) | {
         "spent": str(max(simulation.spent)),
         "seconds": round(seconds, 3),
         "cells": sum(cost.cells for cost in phases),

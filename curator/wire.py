@@ -176,6 +176,25 @@ class PlanRequest(Asked):
         return named | {"split": None if self.split is None else tuple(self.split)}
 
 
+class Prediction(Told):
+    """The expected distance of the published table from the parties' rows: total variation, the mean of all pairs."""
+
+    error: Annotated[float | None, Field(description="null where public numbers do not tell it", examples=[0.043])]
+    low: Annotated[
+        float | None, Field(description="if attributes depend on each other half as much as usual", examples=[0.028])
+    ]
+    high: Annotated[float | None, Field(description="if they depend twice as much", examples=[0.075])]
+    noise: Annotated[float, Field(description="its part that is noise in pairs that are counted", examples=[0.008])]
+    left_out: Annotated[float, Field(description="its part in pairs that are not counted", examples=[0.035])]
+    why: Annotated[
+        str,
+        Field(
+            description="what it rests on, or why there is none",
+            examples=["18 % of it is noise in pairs that are counted, the rest lies in pairs that are not"],
+        ),
+    ]
+
+
 class StepForecast(Told):
     name: str
     parties: int
@@ -184,7 +203,10 @@ class StepForecast(Told):
     ciphertexts: int
     bytes_per_party: int
     seconds: float
-    error: Annotated[float | None, Field(description="expected total variation distance of a table, by noise alone")]
+    error: Annotated[
+        float | None,
+        Field(description="an upper bound on the mean total variation distance of the step's tables, by noise alone"),
+    ]
 
 
 class PlanForecast(Told):
@@ -192,6 +214,14 @@ class PlanForecast(Told):
     plan_hash: Hash
     price: Annotated[dict[str, str], Field(description="exact epsilon by party")]
     delta: Annotated[dict[str, str], Field(description="exact delta by party: 0 but with privacy zcdp")]
+    predicted: Prediction
+    why: Annotated[
+        list[str],
+        Field(
+            description="why the plan is as it is, in words",
+            examples=[["A pair's cell holds 6.6 times its noise: a tree, then 7 pairs that it answers worst."]],
+        ),
+    ]
     steps: list[StepForecast]
     bytes_per_party: int
     seconds: float

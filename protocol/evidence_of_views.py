@@ -11,6 +11,8 @@ from protocol.secure_sum import retained_variance
 from protocol.terms import Terms
 from protocol.typical import Shape
 
+_LEAST = 1e-9  # variance; with so much budget that no noise is drawn at all
+
 
 def evidence_of_views(terms: Terms) -> Evidence:
     plan, sizes = terms.plan, sizes_of(terms)
@@ -19,7 +21,7 @@ def evidence_of_views(terms: Terms) -> Evidence:
     noise = {rate: retained_variance(plan, rate) for rate in set(rates)}
     precision, variances, seen = [0.0] * len(sizes), defaultdict[Shape, float](float), Counter[Shape]()
     for view, cells, rate in zip(views, terms.cover.view_cells, rates, strict=True):
-        whole = noise[rate] * cells
+        whole = max(noise[rate] * cells, _LEAST)
         for variable in view:
             precision[variable] += sizes[variable] / whole
         for a, b in combinations(sorted(sizes[variable] for variable in view), 2):

@@ -11,7 +11,7 @@ from protocol.presets import make_plan
 from protocol.schema import Schema
 from protocol.terms import Terms
 from protocol.typical import noise_left
-from tests.support import members
+from tests.support import NO_NOISE, members
 
 SIZES = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 WIDE = st.lists(st.integers(3, 40), min_size=3, max_size=12)  # nothing in it is "not predicted"
@@ -34,7 +34,13 @@ def error_of(*arguments: Any, **wishes: Any) -> float:
     return found
 
 
-@given(SIZES, st.integers(10, 10**6), st.fractions(Fraction(1, 100), 10), METHODS, st.sampled_from(["pure", "zcdp"]))
+@given(
+    SIZES,
+    st.integers(10, 10**6),
+    st.fractions(Fraction(1, 100), 10) | st.just(NO_NOISE),
+    METHODS,
+    st.sampled_from(["pure", "zcdp"]),
+)
 @settings(max_examples=60)
 def test_whatever_the_plan_the_error_is_a_share_between_its_bounds_or_is_said_not_to_be_predicted(
     sizes, rows, epsilon, method, privacy

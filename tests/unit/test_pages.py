@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 from fastapi.routing import APIRoute
+from markupsafe import escape
 from sqlalchemy import event
 
 from crypto.randomness import Stream
@@ -212,7 +213,12 @@ def test_the_plan_page_shows_the_numbers_of_the_interface(desk, wishes):
         assert str(told["bytes_per_party"]) in found
         for step in told["steps"]:
             if step["error"] is not None and "/" not in step["name"]:
-                assert repr(step["error"]) in found
+                assert (repr(step["error"]) in found) == (step["error"] < 1)  # a bound of 1 says nothing
+        error = told["predicted"]["error"]
+        assert "not predicted" in shown if error is None else repr(error) in found
+        assert str(escape(told["predicted"]["why"])) in shown
+        for reason in told["why"]:
+            assert str(escape(reason)) in shown
 
     with_api(desk, story)
 

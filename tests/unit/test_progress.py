@@ -88,17 +88,33 @@ def test_a_run_is_described_with_where_why_and_who(more: dict[str, Any], words: 
 
 
 def test_a_plan_is_a_table_prices_and_a_reassurance() -> None:
+    lines = describe_plan(_plan()).splitlines()
+    assert lines[1].split() == ["joining", "1", "2,000", "3", "4,000", "1.2"]
+    assert lines[2].split()[-1] == "0.5000"
+    assert lines[3] == "predicted error of the table, the mean of all pairs of attributes: 0.0500 (0.0300 to 0.0900)"
+    assert lines[4] == "why: Because."
+    assert lines[5] == "north pays 4/5 and a delta of 1/1000000000"
+    assert lines[6] == f"8,000 bytes per party, about 2 s; nothing has been spent. Plan {'ab' * 32}"
+
+
+def test_a_bound_that_bounds_nothing_is_left_out_and_an_error_that_is_not_predicted_is_said_to_be_so() -> None:
+    plan = _plan()
+    plan["steps"][1]["error"] = 1.0
+    plan["predicted"] |= {"error": None, "low": None, "high": None, "why": "who knows"}
+    lines = describe_plan(plan).splitlines()
+    assert lines[2].split()[-1] == "1.2"
+    assert lines[3] == "error of the table: not predicted: who knows"
+
+
+def _plan() -> dict[str, Any]:
     step = {"name": "joining", "tables": 1, "cells": 2000, "ciphertexts": 3, "bytes_per_party": 4000, "seconds": 1.25}
-    plan = {
+    return {
         "steps": [step | {"error": None}, step | {"error": 0.5}],
+        "predicted": {"error": 0.05, "low": 0.03, "high": 0.09, "noise": 0.01, "left_out": 0.04, "why": "half of it"},
+        "why": ["Because."],
         "price": {"north": "4/5"},
         "delta": {"north": "1/1000000000"},
         "bytes_per_party": 8000,
         "seconds": 2.5,
         "plan_hash": "ab" * 32,
     }
-    lines = describe_plan(plan).splitlines()
-    assert lines[1].split() == ["joining", "1", "2,000", "3", "4,000", "1.2"]
-    assert lines[2].split()[-1] == "0.5000"
-    assert lines[3] == "north pays 4/5 and a delta of 1/1000000000"
-    assert lines[4] == f"8,000 bytes per party, about 2 s; nothing has been spent. Plan {'ab' * 32}"

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from curator import report_svg
 from curator.report import POLICY, Tally, report_html, report_json
@@ -16,7 +17,9 @@ from protocol.exact import exact
 from protocol.marginal import Table
 from protocol.network import Family
 from protocol.phases import Knowledge, LocalModel, Network, Released
+from protocol.prediction import predicted
 from protocol.promises import promises
+from protocol.reasons import reasons
 from protocol.schema import Schema
 from protocol.terms import Terms
 from tests.api_support import with_api
@@ -152,6 +155,11 @@ def test_the_page_says_what_the_json_says_and_the_manifest_covers_both(desk):
     for promise in report["promises"]:
         assert page.index(promise["text"].partition("'")[0]) < page.index(promise["condition"].partition("'")[0])
     assert report["finished"] == manifest["finished"]
+    expected = predicted(desk.views.terms(run))
+    assert report["predicted"] == json.loads(json.dumps(vars(expected)))
+    assert str(escape(expected.why)) in page
+    assert report["why"] == list(reasons(desk.views.terms(run)))
+    assert all(str(escape(reason)) in page for reason in report["why"])
     assert report["plan_hash"] in page
 
 

@@ -177,6 +177,7 @@ def test_a_run_is_the_simulation_with_that_seed(world, capsys):
     assert main(["simulate", *options, "--partition", "largest:0.8", "--crypto", "none", "--evaluate"]) == 0
     manifest = json.loads((world / "o/manifest.json").read_text())
     assert outcome["measured"]["2-way"] == manifest["evaluation"]["average_2way_distance"]
+    assert outcome["predicted"] == manifest["predicted"]["error"]
     assert outcome["spent"] == max(party["spent"] for party in manifest["parties"])
     assert [party["rows"] for party in manifest["parties"]] == [192, 24, 24]
     capsys.readouterr()

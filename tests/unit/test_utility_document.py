@@ -43,6 +43,18 @@ def test_a_lever_is_compared_with_the_whole():
     assert "| without luck | 0.1000 ± 0.0050 (2) (2.00) |" in said
 
 
+def test_predictions_stand_beside_what_was_measured_and_what_is_not_predicted_is_counted():
+    found = records({RECOMMENDED: 0.045, CCBN: 0.095, PAPER: 0.3})
+    for one in found:
+        if one["label"] != PAPER:
+            one["outcome"]["predicted"] = 0.06 if one["label"] == RECOMMENDED else 0.2
+    said = text(*found)
+    assert f"| adult | {RECOMMENDED} | parties 3 | 0.8: 1.20 |" in said
+    assert f"| adult | {CCBN} | parties 3 | 0.8: 2.00 |" in said
+    assert f"| adult | {PAPER} | parties 3 | 0.8: not predicted |" in said
+    assert "Within 1.5: 1 of 2 settings with a prediction; the worst is 2.00. Not predicted: 1 of 3." in said
+
+
 def test_refusals_are_told():
     refused = records({PAPER: 0.1})[0] | {"outcome": {"refused": "it costs too much"}}
     assert "- it costs too much" in text(*records({INDEPENDENT: 0.1}), refused)
