@@ -39,6 +39,8 @@ document.addEventListener("input", (event) => {
   }
 });
 
+for (const search of document.querySelectorAll("input[data-filters]")) search.dispatchEvent(new Event("input", { bubbles: true }));
+
 /** Whether a form's field holds something else than the server wrote into it. */
 function isMoved(field) {
   if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
