@@ -53,7 +53,7 @@ class Standing:
         cells = counted = 0
         for task in tasks(self.state).values():
             if isinstance(task, Count):
-                layout = layout_of(terms, step, task.tables, terms.plan.total_rows)
+                layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
                 cells += layout.size
                 counted += ciphertexts(terms.plan, layout) if is_sum_pass(terms, step) else 0
         asked = sum(map(len, self.questions.values()))

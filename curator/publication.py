@@ -23,10 +23,11 @@ from curator.report import Tally, report_html, report_json
 from curator.run_records import Event, ReplyRecord, spent, spent_delta
 from curator.tables import write_table, write_text
 from protocol.coding import labels
+from protocol.domain import Domain
 from protocol.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
 from protocol.marginal import Table
 from protocol.network import Family, Network
-from protocol.phases import Knowledge, LocalModel, Released
+from protocol.phases import Knowledge, LocalModel, Released, counted_domain
 from protocol.run import RunState
 from protocol.synthesis import synthetic_codes
 from protocol.terms import Terms
@@ -115,7 +116,11 @@ def tables_json(terms: Terms, known: Knowledge) -> Json:
     """All noisy tables that were released, with the variance of the noise in each cell: already private."""
     models = [[number, len(model.tables)] for number, model in enumerate(known.models)]
     return {
-        "variables": [{"name": variable.name, "size": variable.size} for variable in terms.domain.variables],
+        "variables": [
+            {"name": variable.name, "size": variable.size} for variable in counted_domain(terms, known).variables
+        ],
+        # Variables behind the plan's own, whose categories were merged: whose, and what became of each category.
+        "merged": [{"variable": base, "groups": list(groups)} for base, groups in known.merged],
         "models": models,  # method independent: how many of the tables are each party's, in order
         "tables": [
             {
@@ -139,11 +144,12 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     """What a finished run published, read back: more synthetic rows can be drawn from it at any time."""
     network = json.loads((folder / NETWORK).read_text(encoding="utf-8"))
     content = json.loads((folder / TABLES).read_text(encoding="utf-8"))
-    released = tuple(_released(terms, one) for one in content["tables"])
+    merged = tuple((one["variable"], tuple(one["groups"])) for one in content["merged"])
+    released = tuple(_released(terms.domain.with_merged(merged), one) for one in content["tables"])
     networks = [Network(tuple(Family(child, tuple(parents)) for child, *parents in n)) for n in network["networks"]]
     empty = np.zeros((terms.domain.count, terms.domain.count))
     if not content["models"]:
-        return Knowledge(empty, networks[0].families, released=released)
+        return Knowledge(empty, networks[0].families, released=released, merged=merged)
     tables = iter(one.table for one in released)
     models = tuple(
         LocalModel(own, tuple(next(tables) for _ in range(count)), rows)
@@ -152,9 +158,9 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     return Knowledge(empty, released=released, models=models)
 
 
-def _released(terms: Terms, one: Json) -> Released:
+def _released(domain: Domain, one: Json) -> Released:
     variables = tuple(one["variables"])
-    counts = np.array(one["counts"], dtype=np.int64).reshape(terms.domain.shape(variables))
+    counts = np.array(one["counts"], dtype=np.int64).reshape(domain.shape(variables))
     return Released(one["step"], Table(variables, counts, one["variance"]), one["rows"])
 
 

@@ -20,7 +20,7 @@ from curator.run_records import ReplyRecord, spent, spent_delta
 from curator.templating import render
 from protocol.forecast import forecast
 from protocol.manifest import Cost, edges
-from protocol.phases import Knowledge
+from protocol.phases import Knowledge, counted_domain
 from protocol.prediction import predicted
 from protocol.promises import not_promised, odds_factor, promises
 from protocol.reasons import reasons
@@ -44,7 +44,7 @@ def report_json(
     finished: str,
 ) -> Json:
     """`drawn` counts every attribute's categories in the published table."""
-    plan = terms.plan
+    plan, counted = terms.plan, counted_domain(terms, known)
     return {
         "run": plan.run,
         "title": terms.schema.title,
@@ -82,7 +82,7 @@ def report_json(
         "predicted": vars(predicted(terms)),
         "why": list(reasons(terms)),
         "released": [
-            {"step": one.step, "variables": terms.domain.names(one.table.variables), "variance": one.table.variance}
+            {"step": one.step, "variables": counted.names(one.table.variables), "variance": one.table.variance}
             for one in known.released
         ],
         "rows": plan.rows,

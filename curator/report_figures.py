@@ -17,8 +17,9 @@ from protocol.attributes import Attribute, Numeric
 from protocol.correlation import mutual_information
 from protocol.literals import decimal_text
 from protocol.marginal import Table, project_to_simplex
+from protocol.merging import Merging, spread_table
 from protocol.network import Family, Network, family_table
-from protocol.phases import Knowledge
+from protocol.phases import Knowledge, LocalModel, counted_domain
 from protocol.terms import Terms
 
 Json = dict[str, Any]
@@ -43,6 +44,8 @@ class _Source:
 
     tables: tuple[Table, ...]
     fitted: tuple[Table, ...]  # those that synthetic rows are drawn from
+    spread: tuple[Table, ...]  # those over merged categories, as tables over all; rows are drawn from them too
+    variances: tuple[float, ...]  # of a cell of each table behind the rows
     network: Network
     rows: int
 
@@ -85,12 +88,31 @@ class _Places:
 
 def _sources(terms: Terms, known: Knowledge) -> list[_Source]:
     if known.models:
-        return [_Source(model.tables, model.tables, model.network, model.rows) for model in known.models]
+        return [_local_source(model) for model in known.models]
     rows = terms.plan.total_rows
-    whole = [one for one in known.released if one.rows == rows]
     from_all = terms.plan.estimate == "graphical-model"
-    fitted = tuple(one.table for one in whole if from_all or one.step == "parameters")
-    return [_Source(tuple(one.table for one in whole), fitted, known.network, rows)]
+    whole = [one for one in known.released if one.rows == rows]
+    behind = [one for one in whole if from_all or one.step == "parameters"]
+    own, fitted = (tuple(one.table for one in some if not _is_merged(terms, one.table)) for some in (whole, behind))
+    variances = tuple(one.table.variance for one in behind)
+    return [_Source(own, fitted, tuple(_spread(terms, known)), variances, known.network, rows)]
+
+
+def _local_source(model: LocalModel) -> _Source:
+    return _Source(model.tables, model.tables, (), tuple(t.variance for t in model.tables), model.network, model.rows)
+
+
+def _is_merged(terms: Terms, table: Table) -> bool:
+    return max(table.variables) >= len(terms.domain.variables)
+
+
+def _spread(terms: Terms, known: Knowledge) -> Iterator[Table]:
+    domain, tables = counted_domain(terms, known), [one.table for one in known.released]
+    alone = {table.variables[0]: table for table in tables if len(table.variables) == 1}
+    merging = Merging.of(domain, alone, terms.plan.total_rows)
+    for table in tables:
+        if _is_merged(terms, table):
+            yield spread_table(table, domain, merging)
 
 
 # One-way marginals
@@ -188,7 +210,7 @@ def _pair_errors(terms: Terms, sources: Sequence[_Source], places: _Places) -> l
     count = len(terms.schema.attributes)
     total = np.zeros((count, count))
     for source in sources:
-        total += _pair_variances(terms, source.tables, places)
+        total += _pair_variances(terms, source.tables + source.spread, places)
     sizes = np.array([math.prod(terms.domain.sizes[v] for v in block.variables) for block in terms.blocks])
     rows = sum(source.rows for source in sources)
     errors = np.minimum(1, np.outer(sizes, sizes) * _MEAN_ABSOLUTE * np.sqrt(total) / (2 * rows))
@@ -216,7 +238,8 @@ def _modelled_pairs(sources: Sequence[_Source], places: _Places) -> set[tuple[in
 
 def _pairs_in_families(source: _Source, places: _Places) -> Iterator[tuple[int, int]]:
     """A graphical model also links pairs that only other pairs' tables tell of: those are not counted here."""
-    told = {pair for table in source.fitted for pair in combinations(sorted({*map(places.of, table.variables)}), 2)}
+    tables = [sorted({*map(places.of, table.variables)}) for table in source.fitted + source.spread]
+    told = {pair for attributes in tables for pair in combinations(attributes, 2)}
     for family in source.network.families:
         yield from told & set(combinations(sorted({places.of(v) for v in family.variables}), 2))
 
@@ -241,9 +264,10 @@ def _edges(terms: Terms, sources: Sequence[_Source], places: _Places) -> list[Ed
 
 def _strength(terms: Terms, source: _Source, parent: int, child: int) -> float:
     family = Family(child, (parent,))
-    if not any(table.covers(family.variables, terms.domain) for table in source.fitted):
+    tables = source.fitted + source.spread
+    if not any(table.covers(family.variables, terms.domain) for table in tables):
         return 0.0  # a graphical model links what other pairs connect
-    table = family_table(family, source.fitted, terms.domain)
+    table = family_table(family, tables, terms.domain)
     return mutual_information(project_to_simplex(table.counts, source.rows))
 
 
@@ -269,7 +293,7 @@ def _guidance(terms: Terms, sources: Sequence[_Source], marginals: Sequence[Json
 def _cell_variance(terms: Terms, source: _Source) -> float:
     """The typical (median) variance of a cell of a family's table."""
     if terms.plan.estimate == "graphical-model":
-        return float(np.median([table.variance for table in source.fitted]))
+        return float(np.median(source.variances))
     found = [family_table(family, source.fitted, terms.domain).variance for family in source.network.families]
     return float(np.median(found))
 

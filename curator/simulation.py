@@ -147,7 +147,7 @@ def carried(message: Task | Reply, cost: PhaseCost, sender: str) -> Any:
 def _count_work(terms: Terms, step: Step, asked: Mapping[int, Task], cost: PhaseCost) -> None:
     for task in asked.values():
         if isinstance(task, Count):
-            layout = layout_of(terms, step, task.tables, terms.plan.total_rows)
+            layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
             cost.cells += layout.size
             cost.ciphertexts += ciphertexts(terms.plan, layout) if is_sum_pass(terms, step) else 0
 

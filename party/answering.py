@@ -350,7 +350,8 @@ def _why_refused(request: Request) -> str:
 def _ciphertexts(terms: Terms, step: Step, task: Question) -> int:
     if not isinstance(task, Count) or not is_sum_pass(terms, step):
         return 0
-    return ciphertexts(terms.plan, layout_of(terms, step, task.tables, terms.plan.total_rows))
+    layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
+    return ciphertexts(terms.plan, layout)
 
 
 def _mechanism(terms: Terms, step: Step, task: Question) -> str:

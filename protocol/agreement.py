@@ -128,10 +128,10 @@ def _check_model(terms: Terms) -> None:
         plan.estimate == "graphical-model"
     ):
         raise PlanError("score=M, update=guided and estimate=graphical-model go together: choose all of them or none")
+    if plan.estimate == "graphical-model" and plan.encoding != "native":
+        raise PlanError(f"a graphical model holds attributes as they are: choose encoding native, not {plan.encoding}")
     if not by_model:
         return
-    if plan.encoding != "native":
-        raise PlanError(f"score M models attributes as they are: choose encoding native, not {plan.encoding}")
     if not plan.split[0]:
         raise PlanError("picks by the model need a model to begin with: give 'correlations' a budget")
     if len(plan.further) != plan.parties or sum(plan.further) > terms.domain.count:
@@ -214,7 +214,7 @@ def _check_noise(terms: Terms) -> None:
 def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
     """The rate of the table with the smallest share of the step's budget, where as many are asked as can be."""
     if step.stage == "correlations":
-        return min(terms.noise_rates(step, terms.cover.views))
+        return min(terms.noise_rates(step, terms.cover.view_cells))
     if step.stage == "models":
         step = parameters_of_model(terms, step)
     if step.stage == "candidates":

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crypto.masking import mask_words
 from crypto.randomness import Stream
 from protocol.counting import Rows
-from protocol.domain import Variables
+from protocol.domain import Merged, Variables
 from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
 from protocol.group import PairKeys, selected_sums
@@ -44,8 +44,9 @@ def contribute(
             raise FailedCheck(CURATOR, f"sent no keys with the first sum pass {step.name!r}")
         state = replace(state, sums=selected_sums(terms, state.me, state.identity, state.share, task.keys, stream))
     assert state.sums is not None
-    layout = layout_of(terms, step, task.tables, terms.plan.total_rows)
-    blob = state.sums.contribute(layout, counts_of(rows, task.tables), _asked(step, task.tables), stream)
+    layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
+    counts = counts_of(rows.over(terms.domain.with_merged(task.merged)), task.tables)
+    blob = state.sums.contribute(layout, counts, _asked(step, task.tables, task.merged), stream)
     return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
 
 
@@ -74,13 +75,13 @@ def take_back(state: PartyState, step: Step, task: TakeBack) -> tuple[PartyState
     return replace(state, noise={}), reply
 
 
-def _asked(step: Step, tables: Sequence[Variables]) -> bytes:
+def _asked(step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = ()) -> bytes:
     """What masks depend on besides the plan.
 
     Privacy: a pass shares its budget over its tables. Were parties asked for different ones, a party that is asked
     for many would be hidden by the noise of one that was asked for few; so that these masks must not cancel.
     """
-    return f"{step.name} {digest(canonical_json(tables))}".encode()
+    return f"{step.name} {digest(canonical_json([tables, merged]))}".encode()
 
 
 def _handover_mask(state: PartyState, step: Step, tables: Sequence[Variables], count: int) -> NDArray[np.uint64]:
@@ -103,7 +104,7 @@ def place(state: PartyState, step: Step, task: Place, rows: Rows, stream: Stream
 def _place_by_model(state: PartyState, step: Step, task: Place, rows: Rows, stream: Stream) -> Placed:
     """Variables, or further pairs, picked by what the tables released so far answer worst."""
     terms, plan = state.terms, state.terms.plan
-    reference = reference_of(terms, task)
+    reference, rows = reference_of(terms, task), rows.over(terms.domain.with_merged(task.merged))
     noise = terms.table_noise(step) * rows.count / plan.total_rows
     families, taken = families_of(task), picked_pairs(families_of(task), task.further)
     picks = plan.picks[state.me] if step.stage == "initial" else plan.further[state.me]
@@ -115,10 +116,10 @@ def _place_by_model(state: PartyState, step: Step, task: Place, rows: Rows, stre
         if step.stage == "initial":
             options = tree_options(terms.domain.count, [f.child for f in (*families, *found)])
         else:
-            options = admissible_pairs(reference.sizes, [*taken, *(f.variables for f in found)])
+            options = admissible_pairs(reference.domain.sizes, [*taken, *(f.variables for f in found)])
         if options:
             epsilon = plan.law.choice_epsilon(step.budget / private_picks, plan.choice)
-            child, *parents = pick(rows, reference.rows, options, noise, epsilon, plan.choice, stream)
+            child, *parents = pick(rows, reference, options, noise, epsilon, plan.choice, stream)
             found.append(Family(child, tuple(parents)))
     return Placed(plan=terms.plan_hash, step=step.name, families=_wire(found))
 

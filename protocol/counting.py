@@ -41,6 +41,10 @@ class Rows:
         }
         self._scores: dict[Hashable, int] = {}
 
+    def over(self, domain: Domain) -> "Rows":
+        """The same rows where the domain has more generalised variables."""
+        return self if domain is self.domain else Rows(domain, self._columns)
+
     def __repr__(self) -> str:
         return f"Rows({self.count} rows of {self.domain.count} variables)"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Variables = tuple[int, ...]  # indices into Domain.variables
+Merged = tuple[int, tuple[int, ...]]  # a base variable, and for every code of it the code of the merged category
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class Domain:
     @classmethod
     def of_sizes(cls, sizes: Sequence[int]) -> "Domain":
         return cls(tuple(Variable(f"v{i}", size, i) for i, size in enumerate(sizes)))
+
+    def with_merged(self, merged: Sequence[Merged]) -> "Domain":
+        """This domain and, behind its variables, those that generalise one by merging categories of it."""
+        coarse = (
+            Variable(f"{self.variables[base].name} (merged)", max(groups) + 1, base, groups) for base, groups in merged
+        )
+        return Domain((*self.variables, *coarse)) if merged else self
 
     @cached_property
     def count(self) -> int:
@@ -53,6 +61,10 @@ class Domain:
 
     def base(self, variable: int) -> int:
         return self.variables[variable].base
+
+    def coarsest(self, variables: Iterable[int]) -> Variables:
+        """Each variable's coarsest generalisation."""
+        return tuple(self.variants[self.base(v)][-1] for v in variables)
 
     def cells(self, variables: Iterable[int]) -> int:
         return math.prod(self.sizes[v] for v in variables)

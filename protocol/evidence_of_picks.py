@@ -44,7 +44,7 @@ def evidence_of_picks(terms: Terms) -> Evidence:
 
 def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:
     step = next(step for step in terms.steps if step.stage == "correlations")
-    rates = terms.noise_rates(step, terms.cover.views)
+    rates = terms.noise_rates(step, terms.cover.view_cells)
     return {
         sizes[view[0]]: retained_variance(terms.plan, rate) for view, rate in zip(terms.cover.views, rates, strict=True)
     }

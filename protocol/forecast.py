@@ -89,8 +89,8 @@ def _alike(terms: Terms, step: Step, tables: int, cells: int) -> dict[Fraction, 
     if step.stage != "correlations":
         return {terms.plan.law.rate(step.budget / tables): cells}
     found: dict[Fraction, int] = {}
-    views = terms.cover.views
-    for rate, number in zip(terms.noise_rates(step, views), terms.cover.view_cells, strict=True):
+    sizes = terms.cover.view_cells
+    for rate, number in zip(terms.noise_rates(step, sizes), sizes, strict=True):
         found[rate] = found.get(rate, 0) + number
     return found
 

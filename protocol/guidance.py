@@ -36,13 +36,14 @@ def pick(
 ) -> Variables:
     """One of the sets of variables, the worse answered the likelier. Privacy: epsilon for these rows.
 
+    The reference's codes are those of the coarsest generalisation that the rows' domain has of each variable.
     `noise` is the mean size of the noise that a cell of the measured table would get, in rows of this party.
     """
     scores = gains(rows, reference, options, noise)
     rate = epsilon / (2 * SENSITIVITY)
     if mechanism == "exponential":
         return options[exponential_choice(scores, rate, stream)]
-    most = max(map(rows.domain.cells, options), default=1)
+    most = max(map(reference.domain.cells, options), default=1)
     return options[permute_and_flip(scores, rate, _span(rows.count, most, noise), stream)]
 
 
@@ -56,7 +57,8 @@ def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: floa
     """
     found = np.zeros(len(options), dtype=np.int64)
     places = [place for place, variables in enumerate(options) if len(variables) > 1]
-    own, expected = ([*one.tables([options[p] for p in places])] for one in (rows, reference))
+    own = rows.tables([rows.domain.coarsest(options[place]) for place in places])
+    expected = reference.tables([options[place] for place in places])
     for place, counts, other in zip(places, own, expected, strict=True):
         # Overflow safety: rows are at most 2 * 10^9, so that both products and their sum stay below 2^51.
         distance = np.abs(counts * REFERENCE_ROWS - other * rows.count).sum() // _GRID

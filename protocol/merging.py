@@ -1,4 +1,4 @@
-"""Merging: categories whose noisy counts do not rise above the noise are modelled as one, and spread again at the end.
+"""Merging: categories whose noisy counts do not rise above the noise are counted as one, and spread again at the end.
 
 It does not know how a model is fitted or drawn from.
 """
@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
+from protocol.domain import Domain, Merged
 from protocol.drawing import cumulative_shares, systematic
 from protocol.junction import Array
 from protocol.marginal import Table, project_to_simplex
 
 Groups = NDArray[np.intp]
-_SUPPORT = 3.0  # standard deviations of noise that a category's count has to rise above
+# What a category's count has to rise above, measured on Adult: its own noise, and that of cells of the tables to come.
+_OWN_DEVIATIONS = 1.0
+_CELLS_NOISE = 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,32 +29,30 @@ class Merging:
     weights: tuple[Array, ...]
 
     @classmethod
-    def of(cls, sizes: Sequence[int], single: Mapping[int, Table], total: float) -> "Merging":
-        """From noisy tables of single variables; a variable without one stays as it is."""
-        groups = tuple(_groups(size, single.get(v)) for v, size in enumerate(sizes))
-        weights = tuple(_weights(size, single.get(v), total) for v, size in enumerate(sizes))
-        return cls(groups, weights)
+    def of(cls, domain: Domain, single: Mapping[int, Table], total: float) -> "Merging":
+        """Weights come from noisy tables of single variables; without one all codes are alike."""
+        coarsest = [domain.variables[v] for v in domain.coarsest(range(domain.count))]
+        groups = [range(variable.size) if variable.groups is None else variable.groups for variable in coarsest]
+        return cls(
+            tuple(np.array(own, dtype=np.intp) for own in groups),
+            tuple(_weights(size, single.get(v), total) for v, size in enumerate(domain.sizes[: domain.count])),
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return tuple(int(own.max()) + 1 for own in self.groups)
 
     def merge(self, table: Table) -> tuple[Table, Array]:
-        """The table over merged codes, and the variance of every cell: that of as many cells as it was added up of."""
-        counts, cells = np.asarray(table.counts, dtype=np.float64), np.ones(table.counts.shape)
-        for axis, variable in enumerate(table.variables):
-            counts, cells = self._along(counts, axis, variable), self._along(cells, axis, variable)
-        return Table(table.variables, counts, table.variance), cells * table.variance
+        """A single variable's table over merged codes, and the variance of every cell."""
+        (variable,) = table.variables
+        counts, codes = np.zeros(self.sizes[variable]), np.zeros(self.sizes[variable])
+        np.add.at(counts, self.groups[variable], table.counts)
+        np.add.at(codes, self.groups[variable], 1.0)
+        return Table(table.variables, counts, table.variance), codes * table.variance
 
     def spread(self, columns: Sequence[Groups], stream: Stream) -> list[Groups]:
         """Codes from merged codes."""
         return [self._spread(variable, column, stream) for variable, column in enumerate(columns)]
-
-    def _along(self, values: Array, axis: int, variable: int) -> Array:
-        moved = np.moveaxis(values, axis, 0)
-        merged = np.zeros((self.sizes[variable], *moved.shape[1:]))
-        np.add.at(merged, self.groups[variable], moved)
-        return np.moveaxis(merged, 0, axis)
 
     def _spread(self, variable: int, column: Groups, stream: Stream) -> Groups:
         groups = self.groups[variable]
@@ -61,15 +62,36 @@ class Merging:
         return systematic(cumulative_shares(inside * self.weights[variable]), column, stream)
 
 
-def _groups(size: int, table: Table | None) -> Groups:
+def merged_by(tables: Sequence[Table], noise: float) -> tuple[Merged, ...]:
+    """Of variables that were counted alone: what becomes of the categories that noise hides.
+
+    `noise` is the mean size of the noise of a cell of the tables that will count several variables.
+    """
+    found = ((table.variables[0], _groups(table, noise)) for table in tables if len(table.variables) == 1)
+    return tuple((variable, groups) for variable, groups in sorted(found) if max(groups) + 1 < len(groups))
+
+
+def spread_table(table: Table, domain: Domain, merging: Merging) -> Table:
+    """A table over merged variables as one over the plan's own; its variance stands for as much noise in all cells."""
+    counts = np.asarray(table.counts, dtype=np.float64)
+    for axis, variable in enumerate(map(domain.base, table.variables)):
+        groups, weights = merging.groups[variable], merging.weights[variable]
+        whole = np.bincount(groups, weights)[groups]
+        alike = 1 / np.bincount(groups)[groups]
+        shares = np.divide(weights, whole, out=alike, where=whole > 0)
+        shape = [-1 if other == axis else 1 for other in range(counts.ndim)]
+        counts = counts.take(groups, axis=axis) * shares.reshape(shape)
+    variables = tuple(map(domain.base, table.variables))
+    return Table(variables, counts, table.variance * (table.counts.size / counts.size) ** 2)
+
+
+def _groups(table: Table, noise: float) -> tuple[int, ...]:
     """Supported codes first, in their order; then one merged code for all others, if there are at least two."""
-    alone = np.arange(size)
-    if table is None or size == 2:
-        return alone
-    weak = table.counts < _SUPPORT * np.sqrt(table.variance)
-    if weak.sum() < 2 or weak.all():
-        return alone
-    return np.where(weak, (~weak).sum(), np.cumsum(~weak) - 1)
+    size = len(table.counts)
+    weak = table.counts < max(_OWN_DEVIATIONS * np.sqrt(table.variance), _CELLS_NOISE * noise)
+    if size == 2 or weak.sum() < 2 or weak.all():
+        return tuple(range(size))
+    return tuple(np.where(weak, (~weak).sum(), np.cumsum(~weak) - 1).tolist())
 
 
 def _weights(size: int, table: Table | None, total: float) -> Array:

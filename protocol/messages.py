@@ -21,6 +21,7 @@ _LONGEST_COMPLAINT = 300
 Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 Variables = tuple[Index, ...]
 Family = tuple[Index, Variables]  # child, parents
+Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable, every code's merged category
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -68,6 +69,7 @@ class Count(Message):
     kind: Literal["count"] = "count"
     roster: Roster = ()
     tables: tuple[Variables, ...]
+    merged: tuple[Merged, ...] = ()  # variables behind the plan's own, by which tables may count
     keys: Keys | None = None
     masked: tuple[Index, ...] = ()  # update=replace: tables whose former noise the predecessor takes out
 
@@ -88,14 +90,17 @@ class Contribution(Message):
 class Place(Message):
     """Curator to party: the network so far; place your share of the variables, or pick further pairs (score M).
 
-    With score M the blob holds the noisy tables that were released so far, in the order of `released`.
+    With score M the blob holds a model of all tables that were released so far: for every clique of its tree the weight
+    of each combination of codes, 64-bit words. Codes are those of the merged categories.
     """
 
     kind: Literal["place"] = "place"
     roster: Roster = ()
     families: tuple[Family, ...]
     further: tuple[Variables, ...] = ()  # pairs picked beside the network's
-    released: tuple[tuple[Name, tuple[Variables, ...]], ...] = ()  # by step: which tables
+    merged: tuple[Merged, ...] = ()
+    cliques: tuple[Variables, ...] = ()  # of the model's tree, from the root outwards
+    parents: tuple[Index, ...] = ()  # every clique's place of its parent among them
 
 
 class Placed(Message):

@@ -15,7 +15,7 @@ from crypto.randomness import Stream
 from protocol.domain import Domain, Variables
 from protocol.drawing import draw_rows
 from protocol.estimation import Model, fit
-from protocol.junction import elimination, model_cells
+from protocol.junction import Array, elimination, model_cells
 from protocol.marginal import Table, project_to_simplex
 from protocol.merging import Merging
 from protocol.network import Family, Network
@@ -40,27 +40,31 @@ class RunModel:
             yield [c.astype(np.min_scalar_type(size - 1)) for c, size in zip(spread, sizes, strict=True)]
 
 
-def model_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw, merges: bool = True) -> RunModel:
-    """The model of all these tables that fit into one; `total` is the public number of rows."""
-    rising = [_rising(table, domain) for table in tables]
-    kept = _held(rising, domain, total, law)
-    single = {v: _best_single(v, rising, domain) for v in range(domain.count)} if merges else {}
-    merging = Merging.of(domain.sizes[: domain.count], {v: t for v, t in single.items() if t is not None}, total)
-    heard = [(table, 1) for _, table in kept] + list(_single_parts(rising, kept, domain))
-    merged = [(*merging.merge(table), times) for table, times in heard]
-    weights = [times / np.maximum(variances, _LEAST_VARIANCE) for _, variances, times in merged]
-    model = fit(merging.sizes, [table for table, _, _ in merged], weights, total)
-    return RunModel(merging, model)
+def model_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> RunModel:
+    """The model of all these tables that fit into one; `total` is the public number of rows.
+
+    Its variables are those of the plan; its codes those of the coarsest generalisation that the domain has of them.
+    """
+    small = _merged(domain)
+    known = {variable: _best_single(variable, tables, domain) for variable in range(domain.count)}
+    merging = Merging.of(domain, {v: table for v, table in known.items() if table is not None}, total)
+    joint = [_rising(table, domain, small) for table in tables if len(table.variables) > 1]
+    kept = _held(joint, small, total, law)
+    heard: list[tuple[Table, Array | float, int]] = [(pair, pair.variance, 1) for _, pair in kept]
+    heard += [(part, part.variance, times) for part, times in _single_parts(joint, kept, small)]
+    heard += [(*merging.merge(table), 1) for table in tables if len(table.variables) == 1]
+    weights = [np.full(t.counts.shape, times / np.maximum(variance, _LEAST_VARIANCE)) for t, variance, times in heard]
+    return RunModel(merging, fit(merging.sizes, [table for table, _, _ in heard], weights, total))
 
 
 def _single_parts(
-    tables: Sequence[Table], kept: Sequence[tuple[int, Table]], domain: Domain
+    joint: Sequence[Table], kept: Sequence[tuple[int, Table]], domain: Domain
 ) -> Iterator[tuple[Table, int]]:
     """What every table says of each of its variables alone, and how often that is still to be counted.
 
     Once in all: every pair of the table that the model holds says it again, so that it is taken out as often less one.
     """
-    for place, table in enumerate(tables):
+    for place, table in enumerate(joint):
         pairs = [pair.variables for origin, pair in kept if origin == place]
         for variable in table.variables:
             times = 1 - sum(variable in pair for pair in pairs)
@@ -69,7 +73,7 @@ def _single_parts(
 
 
 def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Table | None:
-    """All tables' answers, averaged by how little noise they have."""
+    """The answers of all tables that count each of its categories, averaged by how little noise they have."""
     answers = [table.project((variable,), domain) for table in tables if variable in table.variables]
     if not answers:
         return None
@@ -83,7 +87,7 @@ def network_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLa
     held_variables = [table.variables for table in held(tables, domain, total, law)]
     families = [
         Family(variable, tuple(v for v in range(domain.count) if neighbours >> v & 1))
-        for variable, neighbours in elimination(domain.sizes[: domain.count], held_variables)
+        for variable, neighbours in elimination(_merged(domain).sizes, held_variables)
     ]
     return Network.of(reversed(families), domain)
 
@@ -94,17 +98,19 @@ def held(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> 
     Tables of two come first, as they were asked for one by one; then the pairs inside larger ones, the stronger before
     the weaker, as far as they rise above their noise.
     """
-    return [table for _, table in _held([_rising(table, domain) for table in tables], domain, total, law)]
+    small = _merged(domain)
+    joint = [_rising(table, domain, small) for table in tables if len(table.variables) > 1]
+    return [table for _, table in _held(joint, small, total, law)]
 
 
-def _held(rising: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> list[tuple[int, Table]]:
+def _held(joint: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> list[tuple[int, Table]]:
     """With the place of the table that each is a part of."""
     kept: list[tuple[int, Table]] = []
-    sizes, structure = domain.sizes[: domain.count], list[Variables]()
-    whole = [(place, table) for place, table in enumerate(rising) if len(table.variables) == 2]
-    for place, table in (*whole, *_inside(rising, domain, total, law)):
+    structure = list[Variables]()
+    whole = [(place, table) for place, table in enumerate(joint) if len(table.variables) == 2]
+    for place, table in (*whole, *_inside(joint, domain, total, law)):
         known = table.variables in structure
-        if known or model_cells(sizes, [*structure, table.variables]) <= LARGEST_MODEL or not structure:
+        if known or model_cells(domain.sizes, [*structure, table.variables]) <= LARGEST_MODEL or not structure:
             kept.append((place, table))
             structure += [] if known else [table.variables]
     return kept
@@ -129,5 +135,11 @@ def _inside(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) 
     return [pairs[place] for place in order if strengths[place] > 0]
 
 
-def _rising(table: Table, domain: Domain) -> Table:
-    return table.project(tuple(sorted(table.variables)), domain)
+def _merged(domain: Domain) -> Domain:
+    """The variables as tables of two and more count them."""
+    return Domain.of_sizes(domain.shape(domain.coarsest(range(domain.count))))
+
+
+def _rising(table: Table, domain: Domain, small: Domain) -> Table:
+    named = Table(tuple(map(domain.base, table.variables)), table.counts, table.variance)
+    return named.project(tuple(sorted(named.variables)), small)

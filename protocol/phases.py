@@ -10,22 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.correlation import mutual_information, mutual_information_matrix, pair_tables
-from protocol.domain import Variables
+from protocol.domain import Domain, Merged, Variables
 from protocol.errors import FailedCheck
 from protocol.frontier import search_frontier
 from protocol.marginal import Table, project_to_simplex
+from protocol.merging import merged_by
 from protocol.messages import Count, Learn, Learned, Place, Placed, Reply, TakeBack, Task
-from protocol.modelling import network_of
+from protocol.modelling import model_of, network_of
 from protocol.network import Family, Network, best_network, maximal_families
 from protocol.queries import candidate_families, layout_of, parameters_of_model, picked_pairs
+from protocol.reference import Guide
 from protocol.schedule import Step
 from protocol.secure_sum import (
     WORD_BYTES,
     CuratorSums,
+    Layout,
     retained_variance,
     split_vector,
     words_from_bytes,
-    words_to_bytes,
 )
 from protocol.terms import Terms
 
@@ -67,10 +69,17 @@ class Knowledge:
     released: tuple[Released, ...] = ()
     models: tuple[LocalModel, ...] = ()
     further: tuple[Variables, ...] = ()  # pairs picked beside the network's (update=guided)
+    merged: tuple[Merged, ...] = ()  # what becomes of categories that noise hides, where tables count several variables
+    guide: Guide | None = None  # what parties compare their rows with before they pick (score M)
 
     @property
     def network(self) -> Network:
         return Network(self.families)
+
+
+def counted_domain(terms: Terms, known: Knowledge) -> Domain:
+    """The plan's variables, and behind them those that passes count instead."""
+    return terms.domain.with_merged(known.merged)
 
 
 def beginning(terms: Terms, first_variable: int) -> Knowledge:
@@ -98,7 +107,18 @@ def entering(terms: Terms, step: Step | None, known: Knowledge) -> Knowledge:
         placed = {family.child for family in known.families}
         alone = tuple(Family(v) for v in range(terms.domain.count) if v not in placed)
         return replace(known, families=known.families + alone)
+    if step is not None and step.stage in ("initial", "further") and terms.plan.score == "M":
+        return _with_guide(terms, known)
     return known
+
+
+def _with_guide(terms: Terms, known: Knowledge) -> Knowledge:
+    """The model of all that was released, unless it is there already: fitting takes its time."""
+    if known.guide is not None and known.guide.tables == len(known.released):
+        return known
+    tables, plan = [released.table for released in known.released], terms.plan
+    fitted = model_of(tables, counted_domain(terms, known), plan.total_rows, plan.law)
+    return replace(known, guide=Guide.of(fitted.model, len(tables)))
 
 
 def _chooses_openly(terms: Terms) -> bool:
@@ -121,8 +141,9 @@ def tables_of(terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ..
 
 def unmeasured(terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
     """The picked pairs that no pass has counted; where nothing was worth picking, every variable alone once more."""
-    counted = {released.table.variables for released in known.released}
-    new = tuple(pair for pair in picked_pairs(known.families, known.further) if pair not in counted)
+    domain, counted = counted_domain(terms, known), {released.table.variables for released in known.released}
+    picked = map(domain.coarsest, picked_pairs(known.families, known.further))
+    new = tuple(pair for pair in picked if pair not in counted)
     return new or tuple((variable,) for variable in range(terms.domain.count))
 
 
@@ -136,21 +157,17 @@ def questions(terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
     tables = tables_of(terms, step, known)
     if step.stage == "update" and terms.plan.update == "replace":
         return _replacing_questions(terms, step, known, tables)
-    return {party: Count(plan=plan, step=name, tables=tables) for party in step.parties}
+    return {party: Count(plan=plan, step=name, tables=tables, merged=known.merged) for party in step.parties}
 
 
 def _placing_question(terms: Terms, step: Step, known: Knowledge) -> Place:
     families = tuple((family.child, family.parents) for family in known.families)
     place = Place(plan=terms.plan_hash, step=step.name, families=families, further=known.further)
-    if terms.plan.score != "M":
+    if known.guide is None:
         return place
-    by_step: dict[str, list[Table]] = {}
-    for released in known.released:
-        by_step.setdefault(released.step, []).append(released.table)
-    listed = tuple((name, tuple(table.variables for table in tables)) for name, tables in by_step.items())
-    counts = [table.counts.ravel() for tables in by_step.values() for table in tables]
-    blob = words_to_bytes(np.concatenate(counts).view(np.uint64)) if counts else b""
-    return place.model_copy(update={"released": listed, "blob": blob})
+    guide = known.guide
+    shown = {"merged": known.merged, "cliques": guide.cliques, "parents": guide.parents, "blob": guide.blob}
+    return place.model_copy(update=shown)
 
 
 def _replacing_questions(terms: Terms, step: Step, known: Knowledge, tables: tuple[Variables, ...]) -> dict[int, Task]:
@@ -183,14 +200,19 @@ def conclude(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, R
     return conclusions[step.stage](terms, step, known, replies, sums)
 
 
+def pass_layout(terms: Terms, step: Step, known: Knowledge) -> Layout:
+    """Of a pass in which everybody answers."""
+    return layout_of(terms, step, tables_of(terms, step, known), terms.plan.total_rows, known.merged)
+
+
 def _opened(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums) -> list[Table]:
     """The totals of a pass, as tables with the variance of the noise that stayed in them."""
     tables = tables_of(terms, step, known)
-    layout = layout_of(terms, step, tables, terms.plan.total_rows)
+    layout, domain = pass_layout(terms, step, known), counted_domain(terms, known)
     totals = sums.open(layout, [replies[party].blob for party in step.parties])
     variances = {rate: retained_variance(terms.plan, rate) for rate in set(layout.rates)}
     return [
-        Table(variables, counts.reshape(terms.domain.shape(variables)), variances[rate])
+        Table(variables, counts.reshape(domain.shape(variables)), variances[rate])
         for variables, counts, rate in zip(tables, layout.split(totals), layout.rates, strict=True)
     ]
 
@@ -204,7 +226,8 @@ def _correlations(
 ) -> Knowledge:
     views = _opened(terms, step, known, replies, sums)
     if terms.plan.views == "single":
-        return _release(known, step, views, terms.plan.total_rows)
+        merged = merged_by(views, terms.table_noise(step)) if terms.plan.merging else ()
+        return replace(_release(known, step, views, terms.plan.total_rows), merged=merged)
     pairs = pair_tables(terms.cover, views, terms.domain)
     information = mutual_information_matrix(pairs, terms.domain, terms.plan.total_rows)
     return replace(_release(known, step, views, terms.plan.total_rows), information=information)
@@ -304,7 +327,7 @@ def _parameters(
     known = _release(known, step, _opened(terms, step, known, replies, sums), terms.plan.total_rows)
     if step.stage == "parameters" and terms.plan.estimate == "graphical-model":
         tables = [released.table for released in known.released]
-        network = network_of(tables, terms.domain, terms.plan.total_rows, terms.plan.law)
+        network = network_of(tables, counted_domain(terms, known), terms.plan.total_rows, terms.plan.law)
         return replace(known, families=network.families)
     return known
 

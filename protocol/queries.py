@@ -6,7 +6,7 @@ It does not know answers or noise values.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from protocol.domain import Variables
+from protocol.domain import Merged, Variables
 from protocol.network import Family
 from protocol.schedule import Step
 from protocol.secure_sum import Layout
@@ -14,10 +14,12 @@ from protocol.selection import candidates
 from protocol.terms import Terms
 
 
-def layout_of(terms: Terms, step: Step, tables: Sequence[Variables], rows: int) -> Layout:
+def layout_of(
+    terms: Terms, step: Step, tables: Sequence[Variables], rows: int, merged: Sequence[Merged] = ()
+) -> Layout:
     """These tables over that many rows, sharing the step's budget."""
-    cells = tuple(terms.domain.cells(table) for table in tables)
-    return Layout(cells, terms.noise_rates(step, tables), rows)
+    cells = tuple(map(terms.domain.with_merged(merged).cells, tables))
+    return Layout(cells, terms.noise_rates(step, cells), rows)
 
 
 def candidate_families(terms: Terms, placed: Sequence[Family]) -> list[Family]:

@@ -1,8 +1,9 @@
 """What a party compares its rows with before it picks (score M): rows of the model of all tables released so far.
 
-It does not know the party's own rows. Everything here was already private when it left the parties.
+It does not know the party's own rows, or how the model was fitted. All of this was private when it left the parties.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,48 +11,74 @@ import numpy as np
 
 from crypto.randomness import Stream
 from protocol.counting import Rows
-from protocol.domain import Variables
+from protocol.domain import Domain, Merged, Variables
+from protocol.drawing import draw_rows
+from protocol.estimation import Model
 from protocol.guidance import REFERENCE_ROWS
-from protocol.marginal import Table
+from protocol.junction import JunctionTree, cells
 from protocol.messages import Place
-from protocol.modelling import model_of
-from protocol.queries import layout_of
-from protocol.secure_sum import retained_variance, split_vector, words_from_bytes
+from protocol.secure_sum import WORD_BYTES, split_vector, words_from_bytes, words_to_bytes
 from protocol.terms import Terms
 
-Listed = tuple[tuple[str, tuple[Variables, ...]], ...]
+_WEIGHTS = 1 << 32  # of all combinations of a clique together: finer than any reference shows
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    rows: Rows
-    sizes: tuple[int, ...]  # of the model's variables, some categories of which may be merged
+@dataclass(frozen=True)
+class Guide:
+    """A model as it is sent: the cliques of its tree, each one's parent, and a weight for each combination of codes."""
+
+    tables: int  # how many released tables it was fitted to
+    cliques: tuple[Variables, ...]
+    parents: tuple[int, ...]
+    blob: bytes
+
+    @classmethod
+    def of(cls, model: Model, tables: int) -> "Guide":
+        weights = [np.rint(own.ravel() * _WEIGHTS).astype(np.uint64) for own in model.cliques]
+        return cls(tables, model.tree.cliques, model.tree.parents, words_to_bytes(np.concatenate(weights)))
 
 
-def reference_of(terms: Terms, task: Place) -> Reference:
-    return _reference(terms, task.released, task.blob)
+def guide_problem(domain: Domain, task: Place) -> str:
+    """What keeps a message's model from being one over this domain's coarsest variables; nothing if it is one."""
+    sizes, inside = _sizes(domain), set[int]()
+    if not task.cliques or len(task.parents) != len(task.cliques):
+        return "a model without a parent for every clique"
+    for place, (clique, parent) in enumerate(zip(task.cliques, task.parents, strict=True)):
+        if len(set(clique)) != len(clique) or not clique or max(clique) >= len(sizes):
+            return f"a model with a clique over {clique}, which is no set of variables"
+        if parent > max(0, place - 1) or not inside & set(clique) <= set(task.cliques[parent]):
+            return f"a model whose clique {clique} does not hang together with its parent"
+        inside |= set(clique)
+    if len(inside) != len(sizes):
+        return f"a model of {len(inside)} variables, {len(sizes)} expected"
+    expected = WORD_BYTES * sum(cells(sizes, clique) for clique in task.cliques)
+    if len(task.blob) != expected:
+        return f"a model of {len(task.blob)} bytes, {expected} expected"
+    return ""
 
 
-@lru_cache(maxsize=1)  # a simulation asks all parties of a round about the same tables
-def _reference(terms: Terms, listed: Listed, blob: bytes) -> Reference:
+def reference_of(terms: Terms, task: Place) -> Rows:
+    """Over merged categories."""
+    return _reference(terms, task.merged, task.cliques, task.parents, task.blob)
+
+
+@lru_cache(maxsize=1)  # a simulation asks all parties of a round about the same model
+def _reference(
+    terms: Terms, merged: Sequence[Merged], cliques: tuple[Variables, ...], parents: tuple[int, ...], blob: bytes
+) -> Rows:
     """Privacy: the stream is public, because nothing secret is drawn: the law of a pick holds for any reference."""
-    plan = terms.plan
-    fitted = model_of(_tables(terms, listed, blob), terms.domain, plan.total_rows, plan.law, plan.merging)
-    batches = fitted.sample(REFERENCE_ROWS, Stream.keyed(terms.plan_hash.encode(), "reference"))
-    columns = [np.concatenate(column) for column in zip(*batches, strict=True)]
-    return Reference(Rows(terms.domain, columns), fitted.merging.sizes)
+    sizes = _sizes(terms.domain.with_merged(merged))
+    tree = JunctionTree(sizes, cliques, parents)
+    words = split_vector(words_from_bytes(blob), [cells(sizes, clique) for clique in cliques])
+    weights = tuple(
+        own.astype(np.float64).reshape(tree.shape(clique)) for own, clique in zip(words, cliques, strict=True)
+    )
+    stream = Stream.keyed(terms.plan_hash.encode(), "reference")
+    batches = draw_rows(Model(tree, weights), REFERENCE_ROWS, stream)
+    columns = map(np.concatenate, zip(*batches, strict=True))
+    narrow = [column.astype(np.min_scalar_type(size - 1)) for column, size in zip(columns, sizes, strict=True)]
+    return Rows(Domain.of_sizes(sizes), narrow)
 
 
-def _tables(terms: Terms, listed: Listed, blob: bytes) -> list[Table]:
-    steps = {step.name: step for step in terms.steps}
-    words = words_from_bytes(blob).view(np.int64)
-    found, start = [], 0
-    for name, tables in listed:
-        layout = layout_of(terms, steps[name], tables, terms.plan.total_rows)
-        parts = split_vector(words[start : start + layout.size], layout.cells)
-        start += layout.size
-        found += [
-            Table(table, part.reshape(terms.domain.shape(table)), retained_variance(terms.plan, rate))
-            for table, part, rate in zip(tables, parts, layout.rates, strict=True)
-        ]
-    return found
+def _sizes(domain: Domain) -> tuple[int, ...]:
+    return domain.shape(domain.coarsest(range(domain.count)))

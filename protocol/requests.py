@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from crypto.errors import BrokenSeal
 from crypto.signing import verify
-from protocol.domain import Variables
+from protocol.domain import Merged, Variables
 from protocol.errors import CURATOR, FailedCheck
 from protocol.messages import Count, Place, TakeBack, Task
 from protocol.network import Family, Network
 from protocol.party_state import PartyState
 from protocol.queries import candidate_families, is_sum_pass
+from protocol.reference import guide_problem
 from protocol.run import ACCEPTANCE_CONTEXT
 from protocol.schedule import Step
-from protocol.secure_sum import WORD_BYTES
 from protocol.terms import Terms
 
 
@@ -37,11 +37,12 @@ def check_roster(terms: Terms, task: Task) -> None:
 
 
 def check_count(state: PartyState, step: Step, task: Count) -> None:
-    _check_tables(state.terms, step, task.tables)
+    _check_merged(state.terms, step, task.merged)
+    _check_tables(state.terms, step, task.tables, task.merged)
     _check_masked(state, step, task)
 
 
-def _check_tables(terms: Terms, step: Step, tables: Sequence[Variables]) -> None:
+def _check_tables(terms: Terms, step: Step, tables: Sequence[Variables], merged: Sequence[Merged]) -> None:
     """Privacy holds whichever tables are asked, for they share the step's budget; sense is another matter."""
     if step.stage == "correlations":
         if tuple(tables) != terms.cover.views:
@@ -51,6 +52,7 @@ def _check_tables(terms: Terms, step: Step, tables: Sequence[Variables]) -> None
         _check_candidates(terms, step, tables)
         return
     limits = terms.frontier_limits if step.stage == "update" else terms.limits
+    domain = terms.domain.with_merged(merged)
     if len(set(tables)) != len(tables):
         raise FailedCheck(CURATOR, f"asks for a table twice in {step.name!r}")
     if len(tables) > terms.domain.count:
@@ -58,10 +60,10 @@ def _check_tables(terms: Terms, step: Step, tables: Sequence[Variables]) -> None
             CURATOR, f"asks for {len(tables)} tables in {step.name!r}, at most {terms.domain.count} expected"
         )
     for table in tables:
-        known = all(v < len(terms.domain.variables) for v in table)
-        if not known or len({terms.domain.base(v) for v in table}) != len(table) or not table:
+        known = all(v < len(domain.variables) for v in table)
+        if not known or len({domain.base(v) for v in table}) != len(table) or not table:
             raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, which is no set of variables")
-        if not limits.admits(terms.domain, table[0], table[1:]):
+        if not limits.admits(domain, table[0], table[1:]):
             raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, larger than the plan allows")
 
 
@@ -96,23 +98,34 @@ def check_place(state: PartyState, step: Step, task: Place) -> None:
         raise FailedCheck(CURATOR, f"sent families that make no network: {error}") from None
     if any(len(set(pair)) != 2 or max(pair) >= state.terms.domain.count for pair in task.further):
         raise FailedCheck(CURATOR, f"sent in {step.name!r} further pairs that are no pairs of variables")
-    _check_released(state.terms, step, task)
+    _check_guide(state.terms, step, task)
 
 
-def _check_released(terms: Terms, step: Step, task: Place) -> None:
-    """The tables behind a choice by the model: any would be private, but only earlier passes' make sense."""
-    if (task.released or task.blob) and terms.plan.score != "M":
-        raise FailedCheck(CURATOR, f"sent tables with {step.name!r}, which this plan's score does not ask for")
-    earlier = {one.name for one in terms.steps[: terms.steps.index(step)] if is_sum_pass(terms, one)}
-    names = [name for name, _ in task.released]
-    if (terms.plan.score == "M" and set(names) != earlier) or len(set(names)) < len(names):
-        raise FailedCheck(CURATOR, f"sent with {step.name!r} other tables than those of the passes before it")
-    count = terms.domain.count
-    tables = [table for _, listed in task.released for table in listed]
-    if any(not table or len(set(table)) != len(table) or max(table) >= count for table in tables):
-        raise FailedCheck(CURATOR, f"sent with {step.name!r} a table over no set of variables")
-    if len(task.blob) != WORD_BYTES * sum(terms.domain.cells(table) for table in tables):
-        raise FailedCheck(CURATOR, f"sent with {step.name!r} tables of another size than they say")
+def _check_guide(terms: Terms, step: Step, task: Place) -> None:
+    """The model behind a choice: any would be private, but it has to be one."""
+    if terms.plan.score != "M":
+        if task.merged or task.cliques or task.parents or task.blob:
+            raise FailedCheck(CURATOR, f"sent a model with {step.name!r}, which this plan's score does not ask for")
+        return
+    _check_merged(terms, step, task.merged)
+    problem = guide_problem(terms.domain.with_merged(task.merged), task)
+    if problem:
+        raise FailedCheck(CURATOR, f"sent with {step.name!r} {problem}")
+
+
+def _check_merged(terms: Terms, step: Step, merged: Sequence[Merged]) -> None:
+    """Privacy holds however categories are merged; sense is another matter."""
+    if merged and (not terms.plan.merging or step.stage == "correlations"):
+        raise FailedCheck(CURATOR, f"merges categories in {step.name!r}, where the plan does not")
+    bases = [base for base, _ in merged]
+    if bases != sorted(set(bases)) or any(base >= terms.domain.count for base in bases):
+        raise FailedCheck(
+            CURATOR, f"merges in {step.name!r} categories of {bases}, which is no rising list of variables"
+        )
+    for base, groups in merged:
+        size = terms.domain.sizes[base]
+        if len(groups) != size or set(groups) != set(range(max(groups) + 1)) or max(groups) + 1 >= size:
+            raise FailedCheck(CURATOR, f"merges {size} categories of variable {base} in {step.name!r} not into fewer")
 
 
 def families_of(task: Place) -> list[Family]:

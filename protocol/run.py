@@ -12,10 +12,10 @@ from crypto.errors import BrokenSeal, BrokenSum, MalformedCiphertext
 from crypto.signing import verify
 from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn
 from protocol.messages import Acceptance, Contribution, Count, Invitation, Keys, Learned, Placed, Reply, Task
-from protocol.phases import Knowledge, beginning, conclude, entering, local_model, questions, tables_of
-from protocol.queries import is_sum_pass, layout_of
+from protocol.phases import Knowledge, beginning, conclude, entering, local_model, pass_layout, questions
+from protocol.queries import is_sum_pass
 from protocol.schedule import Step
-from protocol.secure_sum import WORD_BYTES, CuratorSums, Layout
+from protocol.secure_sum import WORD_BYTES, CuratorSums
 from protocol.terms import Terms
 
 ACCEPTANCE_CONTEXT = b"acceptance of a plan"
@@ -148,7 +148,7 @@ def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> No
 def _check_contribution(state: RunState, step: Step, party: int, contribution: Contribution, sums: CuratorSums) -> None:
     terms, blob = state.terms, contribution.blob
     name = terms.plan.members[party].name
-    layout = _pass_layout(state, step) if is_sum_pass(terms, step) else None
+    layout = pass_layout(terms, step, state.knowledge) if is_sum_pass(terms, step) else None
     expected = _delivery_bytes(state, step, party) if layout is None else sums.contribution_bytes(layout)
     if len(blob) != expected:
         raise FailedCheck(name, f"sent {len(blob)} bytes for {step.name!r}, {expected} expected")
@@ -157,11 +157,6 @@ def _check_contribution(state: RunState, step: Step, party: int, contribution: C
             sums.check(layout, blob)
         except MalformedCiphertext as error:
             raise FailedCheck(name, f"sent no contribution to {step.name!r}: {error}") from error
-
-
-def _pass_layout(state: RunState, step: Step) -> Layout:
-    tables = tables_of(state.terms, step, state.knowledge)
-    return layout_of(state.terms, step, tables, state.terms.plan.total_rows)
 
 
 def _delivery_bytes(state: RunState, step: Step, party: int) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from protocol.exact import proportional_counts
 from protocol.modelling import model_of
-from protocol.phases import Knowledge
+from protocol.phases import Knowledge, counted_domain
 from protocol.sampling import Model
 from protocol.terms import Terms
 
@@ -33,7 +33,7 @@ def _variable_columns(terms: Terms, known: Knowledge, rows: int, stream: Stream)
         return chain.from_iterable(m.sample(count, stream) for m, count in zip(models, counts, strict=True))
     if terms.plan.estimate == "graphical-model":
         every = [released.table for released in known.released]
-        fitted = model_of(every, domain, terms.plan.total_rows, terms.plan.law, terms.plan.merging)
-        return fitted.sample(rows, stream)
+        counted = counted_domain(terms, known)
+        return model_of(every, counted, terms.plan.total_rows, terms.plan.law).sample(rows, stream)
     tables = [released.table for released in known.released if released.step == "parameters"]
     return Model.fit(known.network, tables, domain, blocks, terms.plan.total_rows).sample(rows, stream)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from protocol.covering import LARGEST_VIEW, Cover, cover, single_views, table_weights
-from protocol.domain import Domain, Variables
+from protocol.domain import Domain
 from protocol.encoding import Block, Encoding
 from protocol.exact import allocate
 from protocol.limits import Limits
@@ -96,18 +96,21 @@ class Terms:
     def table_noise(self, step: Step) -> float:
         """The mean size of the noise in a cell of the pass after this step, if it counts as many tables as it may."""
         coming = next(s for s in self.steps[self.steps.index(step) + 1 :] if s.stage in ("tables", "parameters"))
-        count = max(1, self.domain.count - 1 if step.stage == "initial" else sum(self.plan.further))
+        count = max(1, sum(self.plan.further) if step.stage == "further" else self.domain.count - 1)
         rate = self.plan.law.rate(coming.budget / count)
         return self.plan.law.mean_size(retained_variance(self.plan, rate))
 
-    def noise_rates(self, step: Step, tables: Sequence[Variables]) -> tuple[Fraction, ...]:
-        """The noise of each table of a pass: they share the step's budget, and the shares add up to it exactly."""
+    def noise_rates(self, step: Step, cells: Sequence[int]) -> tuple[Fraction, ...]:
+        """The noise of each table of a pass, by the tables' cells.
+
+        They share the step's budget, and the shares add up to it exactly.
+        """
         if step.stage == "correlations":
             weights = self.cover.weights
         elif step.stage in ("tables", "parameters") and self.plan.table_budgets == "square-root":
-            weights = table_weights([self.domain.cells(table) for table in tables])
+            weights = table_weights(cells)
         else:
-            weights = (1,) * len(tables)
+            weights = (1,) * len(cells)
         return tuple(map(self.plan.law.rate, allocate(step.budget, weights)))
 
 

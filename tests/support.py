@@ -53,6 +53,19 @@ MIXED = Schema.parse(
 )
 
 
+# `random_codes` puts most rows into the first three cities: noise easily hides the others.
+CITIES = Schema.parse(
+    {
+        "title": "cities",
+        "attributes": [
+            {"name": "ill", "kind": "categorical", "values": ["no", "yes"]},
+            {"name": "grade", "kind": "ordinal", "values": ["low", "mid", "high"]},
+            {"name": "city", "kind": "categorical", "values": [f"city {number}" for number in range(20)]},
+        ],
+    }
+)
+
+
 def identity(number: int) -> Identity:
     """The same keys for the same number, everywhere."""
     return Identity(SigningKey.from_bytes(bytes([number + 1]) * 32), ExchangeKey.from_bytes(bytes([number + 101]) * 32))

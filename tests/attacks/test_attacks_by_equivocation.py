@@ -26,7 +26,7 @@ from protocol.messages import Contribution, Count, Keys
 from protocol.queries import layout_of
 from protocol.secure_sum import Vector, packing
 from protocol.terms import Terms
-from tests.support import BITS, MIXED, Driver, identity, random_codes, terms_of
+from tests.support import BITS, CITIES, MIXED, Driver, identity, random_codes, terms_of
 
 ONE_TABLE: tuple[Variables, ...] = ((0, 1, 2),)  # 8 cells under the noise of the pass's whole budget
 FOUR_TABLES: tuple[Variables, ...] = ((0,), (1,), (2,), (3,))  # 8 cells, each table at a quarter of it
@@ -64,11 +64,41 @@ class TestCuratorAsksPartiesForDifferentTables:
     def test_masks_that_ignore_the_tables_cancel_all_the_same(
         self, noise: str, small_secret: SecretKey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(answers, "_asked", lambda step, _tables: step.name.encode())
+        monkeypatch.setattr(answers, "_asked", lambda step, *_: step.name.encode())
         assert self.opened(noise, small_secret).size == 8
 
     @pytest.mark.parametrize("noise", ["selected", "distributed", "local"])
     def test_masks_bound_to_the_tables_do_not_cancel(self, noise: str, small_secret: SecretKey) -> None:
+        with pytest.raises(BrokenSum):
+            self.opened(noise, small_secret)
+
+
+class TestCuratorMergesCategoriesForSomeOnly:
+    """The victim's tables are as large as the others', but other people are in their cells."""
+
+    def opened(self, noise: str, secret: SecretKey) -> Vector:
+        split = tuple(map(Fraction, ("1/10", "1/10", "1/5", "1/5")))
+        rows = (200, 200, 200)
+        terms = terms_of(CITIES, rows, 1, noise=noise, update="guided", views="single", split=split, further=(1, 0, 0))
+        driver = Driver(terms, random_codes(CITIES, rows), secret).run_to("parameters")
+        blobs, asked = [], counts(driver)
+        ((city, groups),) = asked[0].merged
+        turned = ((city, tuple(max(groups) - group for group in groups)),)
+        for party, task in asked.items():
+            own = task.model_copy(update={"merged": turned}) if party == VICTIM else task
+            blobs.append(counted(driver, party, own).blob)
+        layout = layout_of(terms, terms.steps[-1], asked[0].tables, 600, asked[0].merged)
+        return driver.opening.open(layout, blobs)
+
+    @pytest.mark.parametrize("noise", ["selected", "distributed"])
+    def test_masks_that_ignore_the_merging_cancel_all_the_same(
+        self, noise: str, small_secret: SecretKey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(answers, "_asked", lambda step, *_: step.name.encode())
+        assert self.opened(noise, small_secret).size
+
+    @pytest.mark.parametrize("noise", ["selected", "distributed"])
+    def test_masks_bound_to_the_merging_do_not_cancel(self, noise: str, small_secret: SecretKey) -> None:
         with pytest.raises(BrokenSum):
             self.opened(noise, small_secret)
 
@@ -90,7 +120,7 @@ class TestCuratorHandsOverOtherTables:
         return (taken + answers._handover_mask(other, step, [second], 12)).view(np.int64)
 
     def test_masks_that_ignore_the_tables_cancel_all_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(answers, "_asked", lambda step, _tables: step.name.encode())
+        monkeypatch.setattr(answers, "_asked", lambda step, *_: step.name.encode())
         assert not self.handed_over().any()
 
     def test_masks_bound_to_the_tables_do_not_cancel(self) -> None:

@@ -9,8 +9,6 @@ from crypto.randomness import Stream
 from protocol.drawing import cumulative_shares, draw_rows, systematic
 from protocol.estimation import Model
 from protocol.junction import JunctionTree
-from protocol.marginal import Table
-from protocol.merging import Merging
 
 SIZES = (3, 2, 4)
 
@@ -62,26 +60,3 @@ def test_every_code_gets_its_share_up_to_one_and_an_impossible_one_none(weights,
     shares = np.diff(cumulative[0], prepend=0)
     assert (np.abs(counts - rows * shares) <= 1 + 1e-6).all()
     assert not counts[shares == 0].any()
-
-
-def test_unsupported_categories_are_merged_and_spread_by_what_is_known_of_them():
-    single = {0: Table((0,), np.array([900, 3, -5, 100, 6]), 100.0)}
-    merging = Merging.of((5, 2), single, 1000)
-    assert merging.groups[0].tolist() == [0, 2, 2, 1, 2]
-    assert merging.sizes == (3, 2)
-    merged, variances = merging.merge(Table((0, 1), np.arange(10).reshape(5, 2), 2.0))
-    assert merged.counts.tolist() == [[0, 1], [6, 7], [14, 17]]
-    assert variances.tolist() == [[2, 2], [2, 2], [6, 6]]
-    columns = [np.array([0] * 10 + [1] * 5 + [2] * 300), np.zeros(315, dtype=np.intp)]
-    spread = merging.spread(columns, Stream.keyed(b"spread"))[0]
-    assert set(spread[:10]) == {0}
-    assert set(spread[10:15]) == {3}
-    counts = np.bincount(spread[15:], minlength=5)
-    assert counts[2] == 0  # its count was negative
-    assert counts[4] > counts[1] > 0
-
-
-def test_nothing_is_merged_where_all_is_supported_or_nothing_is():
-    supported = {0: Table((0,), np.array([900, 100]), 1.0), 1: Table((1,), np.array([1, 2, 3]), 1e6)}
-    merging = Merging.of((2, 3), supported, 1000)
-    assert merging.sizes == (2, 3)

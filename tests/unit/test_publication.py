@@ -10,7 +10,7 @@ from crypto.randomness import Stream
 from curator.publication import load_knowledge, synthetic_labels
 from protocol.synthesis import synthetic_codes
 from tests.curator_support import Desk, OneKey
-from tests.support import MIXED, NO_NOISE, pooled
+from tests.support import CITIES, MIXED, NO_NOISE, pooled
 
 WAYS = [
     {"update": "guided"},
@@ -48,6 +48,27 @@ def test_what_was_published_draws_the_same_rows(tmp_path, small_secret, wishes):
         header, *rows = csv.reader(file)
     assert tuple(header) == MIXED.names
     assert len(rows) == 200
+    desk.store.close()
+
+
+def test_merged_categories_are_published_and_read_back(tmp_path, small_secret):
+    desk = Desk(tmp_path, schema=CITIES, rows=(400, 250), crypto=OneKey(small_secret))
+    run = desk.run(noise="distributed", epsilon="1", update="guided", split=["1/10", "1/10", "2/5", "2/5"])
+    desk.finish(run)
+    folder, terms = desk.orchestrator.folder(run), desk.views.terms(run)
+    content = json.loads((folder / "tables.json").read_text())
+    (merged,) = content["merged"]
+    assert merged["variable"] == 2
+    assert content["variables"][3] == {"name": "city (merged)", "size": max(merged["groups"]) + 1}
+    assert any(3 in one["variables"] for one in content["tables"])
+    known = load_knowledge(folder, terms)
+    assert known.merged == ((2, tuple(merged["groups"])),)
+    with (folder / "table.csv").open(newline="") as file:
+        assert sum(1 for _ in csv.reader(file)) == 651
+    report = json.loads((folder / "report.json").read_text())
+    assert "city (merged)" in {name for one in report["released"] for name in one["variables"]}
+    pairs = {(edge["parent"], edge["child"]) for edge in report["analysis"]["edges"]}
+    assert any("city" in pair for pair in pairs)
     desk.store.close()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from crypto.randomness import Stream
 from protocol.messages import decode
 from protocol.synthesis import synthetic_codes
-from tests.support import BITS, MIXED, Driver, terms_of
+from tests.support import BITS, CITIES, MIXED, Driver, terms_of
 
 # name: schema, rows of each party, wishes
 SPLIT = (Fraction(1, 2), Fraction(2), Fraction(1), Fraction(3, 2))
@@ -23,6 +23,11 @@ RUNS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
         MIXED,
         (400, 250, 150),
         {"split": SPLIT, "update": "guided", "further": (1, 1, 0), "rounds": 1},
+    ),
+    "guided with merged categories": (
+        CITIES,
+        (400, 250, 150),
+        {"split": SPLIT, "update": "guided", "views": "single", "further": (1, 0, 0), "rounds": 1},
     ),
     "replace over bits": (BITS, (300, 200), {"split": (*SPLIT[:3], Fraction(1, 2)), "update": "replace"}),
     "zcdp over mixed attributes": (MIXED, (400, 250, 150), {"privacy": "zcdp", "noise": "distributed"}),
