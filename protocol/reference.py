@@ -20,7 +20,7 @@ from protocol.messages import Place
 from protocol.secure_sum import WORD_BYTES, split_vector, words_from_bytes, words_to_bytes
 from protocol.terms import Terms
 
-_WEIGHTS = 1 << 20  # of a whole clique: finer than the reference shows, too coarse to show in which order floats were added
+_WEIGHTS = 1 << 20  # of a whole clique: finer than the reference, too coarse to show in which order floats were added
 
 
 @dataclass(frozen=True)
