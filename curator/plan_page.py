@@ -140,7 +140,7 @@ def phases(terms: Terms, steps: Sequence[wire.StepForecast]) -> list[Phase]:
     found: dict[str, Phase] = {}
     for own, step in zip(terms.steps, steps, strict=True):
         stage = own.stage
-        former = found.get(stage, Phase(stage, dearest(terms, stage), 0, 0, 0, 0, 0, 0.0, None))
+        former = found.get(stage) or Phase(stage, dearest(terms, stage), 0, 0, 0, 0, 0, 0.0, None)
         errors = [error for error in (former.error, step.error) if error is not None]
         found[stage] = replace(
             former,
