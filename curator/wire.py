@@ -219,7 +219,7 @@ class PlanForecast(Told):
         list[str],
         Field(
             description="why the plan is as it is, in words",
-            examples=[["A pair's cell holds 6.6 times its noise: a tree, then 7 pairs that it answers worst."]],
+            examples=[["The budget pays for: 95 % counting all pairs by views, 5 % counting what is left."]],
         ),
     ]
     steps: list[StepForecast]

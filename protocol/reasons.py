@@ -15,7 +15,7 @@ _METHODS = {
     "that seems strongest: nothing was tuned to this schema",
     "independent": "every party models its own rows alone, with all of epsilon and all the noise that goes with it",
 }
-_PHASES = ("counting {first}", "choosing pairs privately", "counting the pairs chosen first", "counting what is left")
+_PHASES = ("counting {first}", "choosing pairs privately", "counting the pairs chosen first", "counting {last}")
 _CLASSICAL = ("measuring correlations", "choosing the first network", "updating the network", "counting its tables")
 
 
@@ -33,7 +33,19 @@ def _about_budget(terms: Terms) -> str:
     if plan.score != "M":
         return "the phases are the paper's with better settings, as was asked for: they are not tuned to this schema"
     found = _tuning(terms)
-    return found.why if _is_of(plan, found) else "the budget is divided as was asked for, not as it was tuned"
+    if not _is_of(plan, found):
+        return "the budget is divided as was asked for, not as it was tuned"
+    return found.why if terms.domain.count < 2 else f"{_what_is_counted(plan)} ({found.why})"
+
+
+def _what_is_counted(plan: Plan) -> str:
+    if plan.views == "pairs":
+        return "every pair of attributes is counted, several at once in views: the budget bears their noise"
+    tree = "every attribute alone, and a tree of pairs that links them all"
+    if not plan.guided_rounds:
+        return f"the budget bears the noise of few tables: {tree}"
+    again = f" in each of {plan.guided_rounds} rounds" if plan.guided_rounds > 1 else ""
+    return f"the budget bears {tree}, and{again} {sum(plan.further)} more pairs that these answer worst"
 
 
 def _tuning(terms: Terms) -> Tuning:
@@ -52,7 +64,8 @@ def _is_of(plan: Plan, found: Tuning) -> bool:
 def _division(plan: Plan) -> str:
     whole = sum(plan.split, Fraction(0))
     first = "all pairs by views" if plan.views == "pairs" else "every attribute alone"
-    words = [word.format(first=first) for word in (_PHASES if plan.score == "M" else _CLASSICAL)]
+    last = "the pairs chosen last" if plan.guided_rounds else "the pairs chosen" if plan.split[1] else "what is left"
+    words = [word.format(first=first, last=last) for word in (_PHASES if plan.score == "M" else _CLASSICAL)]
     shared = [f"{_percent(share / whole)} {word}" for share, word in zip(plan.split, words, strict=True) if share]
     return f"the budget pays for: {', '.join(shared)}"
 
