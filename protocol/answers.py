@@ -17,7 +17,7 @@ from protocol.domain import Merged, Variables
 from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
 from protocol.group import PairKeys, selected_sums
-from protocol.guidance import admissible_pairs, pick, tree_options
+from protocol.guidance import Judge, admissible_pairs, tree_options
 from protocol.limits import Limits
 from protocol.messages import Contribution, Count, Learned, Place, Placed, TakeBack
 from protocol.network import Family, Network, maximal_families
@@ -105,7 +105,7 @@ def _place_by_model(state: PartyState, step: Step, task: Place, rows: Rows, stre
     """Variables, or further pairs, picked by what the tables released so far answer worst."""
     terms, plan = state.terms, state.terms.plan
     reference, rows = reference_of(terms, task), rows.over(terms.domain.with_merged(task.merged))
-    noise = terms.table_noise(step) * rows.count / plan.total_rows
+    judge = Judge(rows, reference, terms.table_noise(step) * rows.count / plan.total_rows)
     families, taken = families_of(task), picked_pairs(families_of(task), task.further)
     picks = plan.picks[state.me] if step.stage == "initial" else plan.further[state.me]
     found: list[Family] = []
@@ -119,7 +119,7 @@ def _place_by_model(state: PartyState, step: Step, task: Place, rows: Rows, stre
             options = admissible_pairs(reference.domain.sizes, [*taken, *(f.variables for f in found)])
         if options:
             epsilon = plan.law.choice_epsilon(step.budget / private_picks, plan.choice)
-            child, *parents = pick(rows, reference, options, noise, epsilon, plan.choice, stream)
+            child, *parents = judge.pick(options, epsilon, plan.choice, stream)
             found.append(Family(child, tuple(parents)))
     return Placed(plan=terms.plan_hash, step=step.name, families=_wire(found))
 

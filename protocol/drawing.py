@@ -41,7 +41,7 @@ def systematic(cumulative: Array, situation: NDArray[np.intp], stream: Stream) -
     The rows of a situation are put in random order, and the codes laid beside them in proportion, from a random start.
     """
     rows, situations = len(situation), len(cumulative)
-    order = np.lexsort((stream.words32(rows), situation))
+    order = _shuffled(situation, situations, stream)
     sizes = np.bincount(situation, minlength=situations)
     first = np.cumsum(sizes) - sizes
     starts = stream.words32(situations) / _WORD
@@ -54,6 +54,20 @@ def systematic(cumulative: Array, situation: NDArray[np.intp], stream: Stream) -
     codes = np.empty(rows, dtype=np.intp)
     codes[order] = np.minimum(found, _last_possible(cumulative)[sorted_situation])
     return codes
+
+
+def _shuffled(situation: NDArray[np.intp], situations: int, stream: Stream) -> NDArray[np.intp]:
+    """The rows by situation, those of one in random order.
+
+    Situation, a random word and the row are one number: sorting those is many times faster than sorting by two keys.
+    """
+    rows = len(situation)
+    row_bits = np.uint64(rows.bit_length())
+    word_bits = np.uint64(min(32, 64 - rows.bit_length() - situations.bit_length()))
+    words = stream.words32(rows).astype(np.uint64) >> (np.uint64(32) - word_bits)
+    packed = (situation.astype(np.uint64) << word_bits | words) << row_bits | np.arange(rows, dtype=np.uint64)
+    packed.sort()
+    return (packed & ((np.uint64(1) << row_bits) - np.uint64(1))).astype(np.intp)
 
 
 def cumulative_shares(weights: Array) -> Array:

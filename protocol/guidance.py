@@ -25,26 +25,30 @@ _GRID = 1 << 8  # units of a score, one row being 2 * REFERENCE_ROWS units befor
 SENSITIVITY = 2 * REFERENCE_ROWS // _GRID  # of a score in steps of the grid: exact, as the grid divides it
 
 
-def pick(
-    rows: Rows,
-    reference: Rows,
-    options: Sequence[Variables],
-    noise: float,
-    epsilon: Fraction,
-    mechanism: Choice,
-    stream: Stream,
-) -> Variables:
-    """One of the sets of variables, the worse answered the likelier. Privacy: epsilon for these rows.
+class Judge:
+    """Options as one party scores them: each is counted once, however often it may be picked."""
 
-    The reference's codes are those of the coarsest generalisation that the rows' domain has of each variable.
-    `noise` is the mean size of the noise that a cell of the measured table would get, in rows of this party.
-    """
-    scores = gains(rows, reference, options, noise)
-    rate = epsilon / (2 * SENSITIVITY)
-    if mechanism == "exponential":
-        return options[exponential_choice(scores, rate, stream)]
-    most = max(map(reference.domain.cells, options), default=1)
-    return options[permute_and_flip(scores, rate, _span(rows.count, most, noise), stream)]
+    def __init__(self, rows: Rows, reference: Rows, noise: float) -> None:
+        """The reference's codes are those of the coarsest generalisation that the rows' domain has of each variable.
+
+        `noise` is the mean size of the noise that a cell of the measured table would get, in rows of this party.
+        """
+        self._rows, self._reference, self._noise = rows, reference, noise
+        self._scores: dict[Variables, int] = {}
+
+    def pick(self, options: Sequence[Variables], epsilon: Fraction, mechanism: Choice, stream: Stream) -> Variables:
+        """One of the sets of variables, the worse answered the likelier. Privacy: epsilon for these rows."""
+        scores, rate = self.scores(options), epsilon / (2 * SENSITIVITY)
+        if mechanism == "exponential":
+            return options[exponential_choice(scores, rate, stream)]
+        most = max(map(self._reference.domain.cells, options), default=1)
+        return options[permute_and_flip(scores, rate, _span(self._rows.count, most, self._noise), stream)]
+
+    def scores(self, options: Sequence[Variables]) -> Counts:
+        new = [option for option in options if option not in self._scores]
+        found = gains(self._rows, self._reference, new, self._noise)
+        self._scores |= dict(zip(new, found.tolist(), strict=True))
+        return np.array([self._scores[option] for option in options], dtype=np.int64)
 
 
 def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: float) -> Counts:

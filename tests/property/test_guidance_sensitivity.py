@@ -4,13 +4,14 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crypto.randomness import Stream
 from protocol.counting import Rows
 from protocol.domain import Domain
-from protocol.guidance import REFERENCE_ROWS, SENSITIVITY, _span, admissible_pairs, gains, pick, tree_options
+from protocol.guidance import REFERENCE_ROWS, SENSITIVITY, Judge, _span, admissible_pairs, gains, tree_options
 from protocol.junction import model_cells
 from protocol.modelling import LARGEST_MODEL
 
@@ -64,10 +65,18 @@ def test_measuring_nothing_gains_nothing():
 def test_with_a_large_budget_the_worst_answered_pair_is_picked_and_with_much_noise_none():
     cells = [(a, b, a) for a in range(2) for b in range(3)] * 50  # the first and the last always agree
     uniform = rows_of([CELLS[i % len(CELLS)] for i in range(REFERENCE_ROWS)])
-    arguments = (rows_of(cells), uniform, OPTIONS)
+    quiet, loud = (Judge(rows_of(cells), uniform, noise) for noise in (0.1, 500.0))
     for mechanism in ("permute-and-flip", "exponential"):
-        assert pick(*arguments, 0.1, Fraction(100), mechanism, Stream.keyed(b"pick")) == (0, 2)
-        assert pick(*arguments, 500.0, Fraction(100), mechanism, Stream.keyed(b"pick")) == (0,)
+        assert quiet.pick(OPTIONS, Fraction(100), mechanism, Stream.keyed(b"pick")) == (0, 2)
+        assert loud.pick(OPTIONS, Fraction(100), mechanism, Stream.keyed(b"pick")) == (0,)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_judge_scores_as_if_every_option_was_new(noise):
+    rows = rows_of(CELLS[:5] * 7)
+    judge = Judge(rows, REFERENCES[1], noise)
+    judge.scores(OPTIONS[1:])
+    assert judge.scores(OPTIONS).tolist() == gains(rows, REFERENCES[1], OPTIONS, noise).tolist()
 
 
 def test_options_of_a_tree_and_of_further_pairs():
