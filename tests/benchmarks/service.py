@@ -1,4 +1,4 @@
-"""What the network costs: runs over HTTP on loopback beside the same plan in one process, and what services take idle.
+"""What the network costs: runs over HTTP on loopback beside `subn simulate` of the same, and what services take idle.
 
 Run: python -m tests.benchmarks service. Real cryptography at 3072 bits, three parties, made-up hospitals.
 """
@@ -9,13 +9,9 @@ from time import perf_counter, sleep
 
 import psutil
 
-from crypto.randomness import Stream
+from curator.experiment import Request, Settings, run_experiment
 from curator.sample_data import SCHEMA
-from curator.simulation import make_identities, member_of, simulate
-from protocol.agreement import agree
-from protocol.manifest import SignedManifest
 from protocol.schema import Schema
-from protocol.synthesis import synthetic_codes
 from tests.end_to_end.cluster import Cluster, cluster
 
 PARTIES = ("north", "south", "west")
@@ -32,37 +28,41 @@ def main() -> None:
         home.enrol(*PARTIES)
         home.acquaint(*PARTIES)
         home.serve(*PARTIES)
+        _pool(home, Path(folder))
         print(f"{len(PARTIES)} parties of {ROWS:,} rows, {len(schema.names)} attributes, 3072-bit keys, noise selected")
         for number in range(TIMES):
-            over_http, manifest = _over_http(home)
-            in_process = _in_process(home, manifest)
-            ratio = over_http / in_process
-            print(f"run {number + 1}: over HTTP {over_http:5.2f} s, simulated {in_process:5.2f} s, ratio {ratio:.2f}")
+            over_http, simulated = _over_http(home), _simulated(home, Path(folder))
+            ratio = over_http / simulated
+            print(f"run {number + 1}: over HTTP {over_http:5.2f} s, simulated {simulated:5.2f} s, ratio {ratio:.2f}")
         _print_idle(home)
 
 
-def _over_http(home: Cluster) -> tuple[float, SignedManifest]:
-    """From the request to the published table, key generation included on both sides of the comparison."""
+def _over_http(home: Cluster) -> float:
+    """From the request to the published files, key generation included on both sides of the comparison."""
     started = perf_counter()
-    run = home.finished(*PARTIES, noise="selected")
-    seconds = perf_counter() - started
-    return seconds, SignedManifest.model_validate_json(home.get(run, "manifest.json"))
-
-
-def _in_process(home: Cluster, found: SignedManifest) -> float:
-    """The same plan over the same rows, with keys of its own."""
-    identities = make_identities(len(PARTIES))
-    plan = found.manifest.plan
-    members = tuple(
-        member_of(member.name, member.rows, identity) for member, identity in zip(plan.members, identities, strict=True)
-    )
-    codes = [home.sites[member.name].codes for member in members]
-    started = perf_counter()
-    terms = agree(plan.model_copy(update={"members": members}), home.schema)
-    simulation = simulate(terms, codes, identities, Stream.system())
-    for _ in synthetic_codes(terms, simulation.state.knowledge, plan.rows, Stream.system()):
-        pass
+    home.finished(*PARTIES, noise="selected")
     return perf_counter() - started
+
+
+def _simulated(home: Cluster, folder: Path) -> float:
+    """`subn simulate` with the same settings over the same rows, from files to files; Python has started already."""
+    out = folder / "simulated"
+    settings = Settings("2", len(PARTIES), "dp-subn", "recommended", "random", {"noise": "selected"})
+    started = perf_counter()
+    request = Request(folder / "pooled.csv", folder / "schema.json", out, settings, None, True, False)
+    run_experiment(request, lambda _step, _party: None)
+    return perf_counter() - started
+
+
+def _pool(home: Cluster, folder: Path) -> None:
+    """All parties' rows in one file."""
+    (folder / "schema.json").write_text(home.schema.to_json())
+    with (folder / "pooled.csv").open("w") as file:
+        for number, name in enumerate(PARTIES):
+            with (home.sites[name].home / "patients.csv").open() as rows:
+                header = next(rows)
+                file.writelines([header] if number == 0 else [])
+                file.writelines(rows)
 
 
 def _print_idle(home: Cluster) -> None:
