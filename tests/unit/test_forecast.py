@@ -63,3 +63,25 @@ def test_totals_add_up() -> None:
     found = forecast(terms_of([2, 3, 4], [500, 500, 500]))
     assert found.bytes_per_party == sum(s.bytes_per_party for s in found.steps) > 0
     assert found.seconds > 0
+
+
+def test_a_plan_that_moves_is_weighed_without_searching_its_views_and_limits_again(monkeypatch):
+    sizes, rows = [2, 3, 4] * 20, [3000] * 5
+    for method in ("dp-subn", "dp-ccbn"):
+        forecast(terms_of(sizes, rows, method=method))
+
+    def searched(*_arguments: object) -> None:
+        raise AssertionError("a domain that was searched before is searched again")
+
+    monkeypatch.setattr("protocol.covering._search", searched)
+    monkeypatch.setattr("protocol.workload.count_candidates", searched)
+    monkeypatch.setattr("protocol.forecast.candidates", searched)
+    for method in ("dp-subn", "dp-ccbn"):
+        forecast(terms_of(sizes, [*rows, 10], method=method, insiders=0, noise="local"))
+
+
+def test_the_tables_of_a_guided_run_are_counted_before_and_after_further_picks():
+    terms = terms_of([5, 6, 7, 8], [9000, 9000], update="guided", split=(Fraction(1, 4),) * 4, further=(1, 1))
+    steps = {step.name: step for step in forecast(terms).steps}
+    assert steps["tables/1"].tables == steps["parameters"].tables == 4
+    assert steps["tables/1"].bytes_per_party == 8 * steps["tables/1"].cells > 0
