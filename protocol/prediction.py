@@ -16,10 +16,10 @@ from protocol.terms import Terms
 from protocol.typical import Shape, drawn, noise_left
 
 FACTOR = 1.5  # within which a prediction is meant to hold
-_STILL_THERE = 1.15  # noise after the fit, over that of the best combination of all tables
+_STILL_THERE = 1.0  # noise after the fit, over that of the best combination of all tables: the fit reaches it
 _DRAWN_EVENLY = 0.4  # of the error of rows drawn one by one, where rows are drawn evenly from a fitted model
 _WEAK_STRONG = (0.5, 2.0)  # how much weaker or stronger than usual attributes may hang together
-_DROWNED = 1 / 30  # a pair of two-valued attributes with so much noise is better left out: who can tell which are?
+_DROWNED = 1 / 25  # a pair of two-valued attributes with so much noise is better left out: who can tell which are?
 _MOST_UNKNOWN = 0.25  # of the error may hang on how strongly two-valued attributes hang together
 
 

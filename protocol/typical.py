@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 Shape = tuple[int, int]  # categories of the two attributes of a pair, the fewer first
 
 _FALL = 2  # the k-th commonest category holds 1 / k^2 of what the commonest holds
-STRENGTH = 0.065  # mean distance of a pair's table from independence; exponential over the pairs
+STRENGTH = 0.07  # mean distance of a pair's table from independence; exponential over the pairs
 _ALONE = 8  # categories looked at one by one; rarer ones in groups of similar ranks
 _STEPS, _CLOSE = 60, 1e-6  # of the search for what is taken off every cell
 
