@@ -14,8 +14,8 @@ from crypto.choice import exponential_choice, permute_and_flip
 from crypto.randomness import Stream
 from protocol.counting import Rows
 from protocol.domain import Variables
+from protocol.hearing import LARGEST_MODEL
 from protocol.junction import model_cells
-from protocol.modelling import LARGEST_MODEL
 from protocol.noise_laws import Choice
 
 Counts = NDArray[np.int64]

@@ -66,7 +66,11 @@ class JunctionTree:
         return tuple(self.sizes[v] for v in clique)
 
     def marginals(self, potentials: Sequence[Array]) -> list[Array]:
-        """Every clique's distribution under the product of exp(potentials): sum-product, inwards and outwards."""
+        """Every clique's distribution under the product of exp(potentials)."""
+        return self.summed(potentials)[0]
+
+    def summed(self, potentials: Sequence[Array]) -> tuple[list[Array], float]:
+        """That, and the logarithm of the sum of all products: sum-product, inwards and outwards."""
         gathered, conditionals = [potential.ravel() for potential in potentials], list[Array]()
         for place in range(len(self.cliques) - 1, -1, -1):
             logs = gathered[place].reshape(-1, self._shared[place])
@@ -74,10 +78,10 @@ class JunctionTree:
             weights = np.exp(logs - largest)
             summed = weights.sum(axis=0)
             conditionals.append(weights / summed)
+            message = largest + np.log(summed)
             if place:
-                message = largest + np.log(summed)
                 gathered[self.parents[place]] = gathered[self.parents[place]] + message[self._above[place]]
-        return self._outwards(conditionals[::-1], potentials)
+        return self._outwards(conditionals[::-1], potentials), float(message[0])
 
     def _outwards(self, conditionals: Sequence[Array], potentials: Sequence[Array]) -> list[Array]:
         """Distributions from what each clique says of its new variables given those that it shares."""

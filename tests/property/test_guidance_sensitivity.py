@@ -12,8 +12,8 @@ from crypto.randomness import Stream
 from protocol.counting import Rows
 from protocol.domain import Domain
 from protocol.guidance import REFERENCE_ROWS, SENSITIVITY, Judge, _span, admissible_pairs, gains, tree_options
+from protocol.hearing import LARGEST_MODEL
 from protocol.junction import model_cells
-from protocol.modelling import LARGEST_MODEL
 
 DOMAIN = Domain.of_sizes((2, 3, 2))
 OPTIONS = [(0,), (0, 1), (0, 2), (1, 2)]

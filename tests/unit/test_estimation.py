@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from protocol.domain import Domain
-from protocol.estimation import fit
-from protocol.junction import model_cells
+from protocol.estimation import Weighted, fit
 from protocol.marginal import Table
-from protocol.modelling import LARGEST_MODEL, held, model_of, network_of
+from protocol.modelling import model_of, network_of
 from protocol.noise_laws import LAPLACE
 
 SIZES = (2, 3, 4)
@@ -21,8 +20,13 @@ def random_table(seed=0, rows=1000):
     )
 
 
-def fitted(tables, total=1000):
-    return fit(SIZES, tables, [np.full(table.counts.shape, 1 / table.variance) for table in tables], total)
+def heard(table):
+    return Weighted(table.variables, table.counts, np.full(table.counts.shape, 1 / table.variance))
+
+
+def fitted(tables, total=1000, sizes=SIZES):
+    even = [np.full(size, 1 / size) for size in sizes]
+    return fit(sizes, [table.variables for table in tables], [heard(table) for table in tables], total, even)
 
 
 def test_exact_tables_are_answered_exactly_and_what_they_leave_open_is_independent():
@@ -35,7 +39,7 @@ def test_exact_tables_are_answered_exactly_and_what_they_leave_open_is_independe
 
 def test_two_answers_to_one_question_are_weighed_by_their_variances():
     one, other = np.array([600.0, 400.0]), np.array([300.0, 700.0])
-    model = fit((2,), [Table((0,), one), Table((0,), other)], [np.full(2, 1.0), np.full(2, 1 / 3)], 1000)
+    model = fitted([Table((0,), one, 1.0), Table((0,), other, 3.0)], sizes=(2,))
     assert model.shares((0,)) == pytest.approx([0.525, 0.475], abs=1e-3)
 
 
@@ -52,16 +56,6 @@ def test_a_more_precise_table_of_one_variable_corrects_a_pair():
     pair = np.array([[250.0, 250.0, 0.0], [250.0, 250.0, 0.0]])
     tables = [Table((0, 1), pair, 10000.0), Table((0,), np.array([800.0, 200.0]), 1.0)]
     assert fitted(tables).shares((0,)) == pytest.approx([0.8, 0.2], abs=0.01)
-
-
-def test_no_model_grows_beyond_what_is_bearable():
-    count = 26
-    domain = Domain.of_sizes((2,) * count)
-    strong = np.array([[40.0, 10.0], [10.0, 40.0]])
-    tables = [Table((a, b), strong, 0.1) for a in range(count) for b in range(a + 1, count)]
-    kept = [table.variables for table in held(tables, domain, 100, LAPLACE)]
-    assert count - 1 < len(kept) < len(tables)
-    assert model_cells((2,) * count, kept) <= LARGEST_MODEL
 
 
 def test_the_network_of_a_model_has_every_variable_and_every_measured_pair():
@@ -83,10 +77,9 @@ def test_views_of_three_are_used_as_their_pairs():
 
 def test_a_negative_weight_takes_out_what_another_table_says_again():
     pair, single = np.array([[30.0, 30.0], [30.0, 10.0]]), np.array([50.0, 50.0])
-    tables = [Table((0, 1), pair), Table((0,), pair.sum(axis=1)), Table((0,), single)]
-    weights = [np.full((2, 2), 1.0), np.full(2, -0.5), np.full(2, 10.0)]
+    tables = [Table((0, 1), pair, 1.0), Table((0,), pair.sum(axis=1), -2.0), Table((0,), single, 0.1)]
     # Without its rows' sums the pair says nothing about its first variable alone.
-    assert fit((2, 2), tables, weights, 100).shares((0,)) == pytest.approx([0.5, 0.5], abs=1e-3)
+    assert fitted(tables, 100, (2, 2)).shares((0,)) == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
 def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pairs_is_held():
@@ -113,8 +106,47 @@ def test_pairs_of_one_view_do_not_count_what_they_share_again():
 
 
 def test_what_is_left_where_weights_cancel_upsets_nothing_whatever_it_says():
-    pair, left_over = Table((0, 1), np.array([[40.0, 10.0], [10.0, 40.0]])), Table((0,), np.array([1e22, -1e22]))
-    alone = fit((2, 2), [pair], [np.full((2, 2), 1.0)], 100)
-    both = fit((2, 2), [pair, left_over], [np.full((2, 2), 1.0), np.full(2, 1e-30)], 100)
+    pair, left_over = Table((0, 1), np.array([[40.0, 10.0], [10.0, 40.0]]), 1.0), np.array([1e22, -1e22])
+    alone = fitted([pair], 100, (2, 2))
+    both = fitted([pair, Table((0,), left_over, 1e30)], 100, (2, 2))
     assert both.shares((0, 1)) == pytest.approx(alone.shares((0, 1)), abs=1e-6)
     assert alone.shares((0, 1)) == pytest.approx(pair.counts / 100, abs=1e-3)
+
+
+def pairs_of(correlations, deviation, seed, rows=20_000):
+    """Noisy pairs of a hub with other variables, and the true cells' difference in each."""
+    random, cells = np.random.default_rng(seed), rows / 4 * np.array([[1, -1], [-1, 1]])
+    return [
+        Table((0, 1 + place), rows / 4 + correlation * cells + random.normal(size=(2, 2)) * deviation, deviation**2)
+        for place, correlation in enumerate(correlations)
+    ]
+
+
+def correlation(shares):
+    return float((shares * [[1, -1], [-1, 1]]).sum())
+
+
+def said_and_found(correlations, deviation, seed, rows=20_000):
+    tables = pairs_of(correlations, deviation, seed, rows)
+    model = fitted(tables, rows, (2,) * (len(tables) + 1))
+    said, found = ([correlation(of(t)) for t in tables] for of in (lambda t: t.counts / rows, _answer(model)))
+    return np.array(said), np.array(found)
+
+
+def _answer(model):
+    return lambda table: model.shares(table.variables)
+
+
+def test_noise_alone_is_hardly_believed_and_dependence_is():
+    said, found = said_and_found([0.0] * 20, 400.0, 7)
+    assert np.abs(found).mean() < 0.5 * np.abs(said).mean()
+    said, found = said_and_found([0.5] * 10 + [-0.5] * 10, 400.0, 7)
+    assert found == pytest.approx(said, abs=0.05)
+    said, found = said_and_found([0.0] * 19 + [0.8], 4.0, 7)
+    assert found == pytest.approx(said, abs=2e-3)
+
+
+def test_the_prior_lowers_the_error_of_many_weak_pairs():
+    true = np.random.default_rng(3).normal(size=20) * 0.03
+    said, found = said_and_found(true, 400.0, 4)
+    assert np.abs(found - true).mean() < 0.8 * np.abs(said - true).mean()

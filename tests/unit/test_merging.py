@@ -71,7 +71,7 @@ def test_a_table_over_merged_categories_is_shown_over_all_of_them():
 
 def guided(step: str, **wishes) -> Driver:
     """Little for single variables, so that most cities are merged; party-2 keeps no noise."""
-    split = tuple(map(Fraction, ("1/10", "1/10", "1/5", "1/5")))
+    split = tuple(map(Fraction, ("1/10", "1/5", "1/5", "1/5")))
     wishes = {"further": (1, 0), "noise": "selected", "insiders": 0} | wishes
     terms = terms_of(CITIES, ROWS, 1, update="guided", views="single", split=split, **wishes)
     return Driver(terms, random_codes(CITIES, ROWS), clear=True).run_to(step)

@@ -1,0 +1,64 @@
+"""Hearing: a model holds what is worth most and no more than is bearable, and hears every table once."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.domain import Domain
+from protocol.hearing import LARGEST_MODEL, gathered
+from protocol.junction import JunctionTree, cells
+from protocol.marginal import Table
+from protocol.noise_laws import LAPLACE
+
+STRONG = np.array([[40.0, 10.0], [10.0, 40.0]])
+
+
+def size_of(found, sizes):
+    return sum(cells(sizes, clique) for clique in JunctionTree.of(sizes, found.cliques).cliques)
+
+
+def test_no_model_grows_beyond_what_is_bearable():
+    count = 26
+    tables = [Table(pair, STRONG, 0.1) for pair in combinations(range(count), 2)]
+    found = gathered(tables, Domain.of_sizes((2,) * count), 100, LAPLACE)
+    assert count - 1 < len(found.pairs) < len(tables)
+    assert size_of(found, (2,) * count) <= LARGEST_MODEL
+
+
+def test_stronger_pairs_of_views_come_first_and_weak_ones_only_where_they_lie_in_a_clique_anyway():
+    random, count, rows = np.random.default_rng(2), 6, 10_000
+    whole = random.multinomial(rows, np.full(2**count, 0.5**count)).reshape((2,) * count).astype(float)
+    for a, b in ((0, 1), (1, 2), (0, 2)):
+        index = tuple(slice(None) if v in (a, b) else 0 for v in range(count))
+        whole[index] += 2000 * np.eye(2)
+    weak = Table(tuple(range(count)), whole, 100.0)
+    found = gathered([weak], Domain.of_sizes((2,) * count), int(whole.sum()), LAPLACE)
+    assert {(0, 1), (0, 2), (1, 2)} <= {pair.variables for _, pair in found.pairs}
+    assert any({0, 1, 2} <= set(clique) for clique in found.cliques)
+    for pair in combinations(range(count), 2):
+        assert (pair in {part.variables for _, part in found.pairs}) == any(set(pair) <= set(c) for c in found.cliques)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+@settings(deadline=None, max_examples=40)
+def test_every_table_is_counted_once_in_each_of_its_variables(seed, views):
+    random, count = np.random.default_rng(seed), 5
+    domain = Domain.of_sizes((2, 3, 2, 2, 4))
+    tables = []
+    for _ in range(views):
+        variables = tuple(sorted(int(v) for v in random.permutation(count)[: random.integers(1, 5)]))
+        tables.append(Table(variables, random.normal(size=domain.shape(variables)) * 100, 1.0))
+    found = gathered(tables, domain, 1000, LAPLACE)
+    heard = np.zeros(count)
+    for table, times in found.parts(domain):
+        for variable in table.variables:
+            # In units of what one table with one cell of variance 1 per code would say.
+            heard[variable] += times * domain.sizes[variable] / (table.counts.size * table.variance)
+    expected = np.zeros(count)
+    for table in tables:
+        for variable in table.variables:
+            expected[variable] += domain.sizes[variable] / table.counts.size
+    assert heard == pytest.approx(expected)
