@@ -4,7 +4,7 @@ It does not know rows of people, parties or budgets: only noisy tables that were
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw)
 
     Its variables are those of the plan; its codes those of the coarsest generalisation that the domain has of them.
     """
+    # Before tables are taken apart: parts of one table must have as much noise as it has.
+    tables = [replace(table, variance=max(table.variance, _LEAST_VARIANCE)) for table in tables]
     found = {variable: _best_single(variable, tables, domain) for variable in range(domain.count)}
     known = {variable: table for variable, table in found.items() if table is not None}
     merging = Merging.of(domain, known, total)
@@ -71,7 +73,7 @@ def _heard(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -
 
 
 def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:
-    weights = times / np.maximum(variance, _LEAST_VARIANCE)
+    weights = times / np.asarray(variance)
     return Weighted(table.variables, table.counts, np.broadcast_to(weights, table.counts.shape))
 
 
@@ -80,7 +82,7 @@ def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Tabl
     answers = [table.project((variable,), domain) for table in tables if variable in table.variables]
     if not answers:
         return None
-    weights = [1 / max(one.variance, _LEAST_VARIANCE) for one in answers]
+    weights = [1 / one.variance for one in answers]
     counts = np.average([one.counts for one in answers], axis=0, weights=weights)
     return Table((variable,), counts, 1 / sum(weights))
 

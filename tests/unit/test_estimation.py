@@ -150,3 +150,11 @@ def test_the_prior_lowers_the_error_of_many_weak_pairs():
     true = np.random.default_rng(3).normal(size=20) * 0.03
     said, found = said_and_found(true, 400.0, 4)
     assert np.abs(found - true).mean() < 0.8 * np.abs(said - true).mean()
+
+
+def test_a_view_without_noise_is_answered_as_it_is():
+    whole = np.random.default_rng(1).multinomial(1000, np.random.default_rng(2).dirichlet(np.ones(24))).reshape(SIZES)
+    found = model_of([Table((0, 1, 2), whole, 0.0)], Domain.of_sizes(SIZES), 1000, LAPLACE).model
+    for pair in ((0, 1), (0, 2), (1, 2)):
+        others = tuple({0, 1, 2} - set(pair))
+        assert found.shares(pair) == pytest.approx(whole.sum(axis=others) / 1000, abs=5e-3)
