@@ -30,7 +30,12 @@ class Evidence:
     pairs: Mapping[Shape, Counted]
     strength: float  # mean distance from independence of the pairs that are left out
     rows: int  # that a table counts
-    tables: int = 1  # as many independent tables the published one is the mean of
+    tables: float = 1.0  # as many independent tables like it the published one is the mean of
+    weight: float = 1.0  # of it in that mean
+
+    @property
+    def all_pairs(self) -> int:
+        return sum(self.kinds.values())
 
 
 def sizes_of(terms: Terms) -> list[int]:

@@ -4,6 +4,7 @@ It does not know which network it will be; method independent's parties each hav
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from protocol.evidence import Counted, Evidence, kinds_of, lean_of, left_out, sizes_of
@@ -14,15 +15,33 @@ from protocol.terms import Terms
 from protocol.typical import strength_of_picks
 
 
-def evidence_of_networks(terms: Terms) -> Evidence:
+def evidence_of_networks(terms: Terms) -> list[Evidence]:
+    """Of the one network; method independent: of each party's, those with about as many rows looked at as alike."""
+    plan = terms.plan
+    if plan.method != "independent":
+        return [_of_network(terms, terms.limits, plan.total_rows, _lean(terms))]
+    alike: dict[int, list[int]] = {}
+    for party, member in enumerate(plan.members):
+        alike.setdefault(round(2 * math.log2(member.rows)), []).append(party)
+    weights = [member.rows / plan.total_rows for member in plan.members]
+    tables = 1 / math.fsum(weight**2 for weight in weights)
+    return [
+        replace(
+            _of_network(terms, terms.local_limits(group[0]), plan.members[group[0]].rows, _own_lean(plan, group[0])),
+            tables=tables,
+            weight=math.fsum(weights[party] for party in group),
+        )
+        for group in alike.values()
+    ]
+
+
+def _of_network(terms: Terms, limits: Limits, rows: int, lean: float) -> Evidence:
     plan, sizes = terms.plan, sizes_of(terms)
-    is_alone = plan.method == "independent"
-    limits = terms.local_limits(0) if is_alone else terms.limits
     kinds, parents = kinds_of(sizes), _parents(sizes, limits) if _has_structure(plan) else dict.fromkeys(sizes, 0.0)
     largest = max(limits.cells or 2 ** (1 + (limits.degree or 0)), max(sizes))
     fitting = {shape: many for shape, many in kinds.items() if math.prod(shape) <= largest}
     held = min(math.fsum(parents[size] for size in sizes), sum(fitting.values()))
-    variance = _variance(plan, plan.split[-1] / _families(terms, limits))
+    variance = _noise(plan, plan.split[-1] / _families(terms, limits))
     scale = math.fsum(math.log(size) for size in sizes) / len(sizes)
     cells = {size: size * math.exp(parents[size] * scale) for size in sizes}
     usual = math.fsum(cells[size] for size in sizes) / len(sizes)
@@ -31,9 +50,8 @@ def evidence_of_networks(terms: Terms) -> Evidence:
         kinds,
         {size: variance * cells[size] / size for size in sizes},
         {shape: Counted(share, variance * max(1.0, usual / math.prod(shape))) for shape in fitting},
-        left_out(sum(kinds.values()), held, held * strength_of_picks(_lean(terms))),
-        plan.members[0].rows if is_alone else plan.total_rows,
-        plan.parties if is_alone else 1,
+        left_out(sum(kinds.values()), held, held * strength_of_picks(lean)),
+        rows,
     )
 
 
@@ -56,23 +74,25 @@ def _families(terms: Terms, limits: Limits) -> int:
     return max(1, terms.domain.count - (limits.degree or 0 if terms.domain.is_binary else 0))
 
 
-def _variance(plan: Plan, budget: Fraction) -> float:
+def _noise(plan: Plan, budget: Fraction) -> float:
+    """The variance in a cell of a family's table."""
     rate = plan.law.rate(budget)
     return plan.law.variance(rate) if plan.method == "independent" else retained_variance(plan, rate)
 
 
 def _lean(terms: Terms) -> float:
-    """DP-CCBN compares noisy tables instead of picking privately: it leans nowhere, as the noisiest seem strongest."""
-    plan, count = terms.plan, terms.domain.count
-    if plan.method == "independent":
-        budgets = dict.fromkeys(range(plan.parties), (plan.split[0], count - 1))
-    elif plan.method == "dp-subn":
-        budgets = {party: (plan.split[1], picks) for party, picks in enumerate(plan.picks) if picks}
-    else:
+    """The mean over all parties. DP-CCBN compares noisy tables and leans nowhere: the noisiest seem the strongest."""
+    plan = terms.plan
+    if plan.method != "dp-subn" or not plan.split[1]:
         return 0.0
-    found = [
-        lean_of(plan, party, float(plan.law.choice_epsilon(budget / picks, plan.choice)))
-        for party, (budget, picks) in budgets.items()
-        if budget and picks
-    ]
-    return math.fsum(found) / len(found) if found else 0.0
+    placing = {party: plan.split[1] / picks for party, picks in enumerate(plan.picks) if picks}
+    return math.fsum(_lean_at(plan, party, budget) for party, budget in placing.items()) / len(placing)
+
+
+def _own_lean(plan: Plan, party: int) -> float:
+    """A party that stands alone places all variables but the first privately, as many as the plan's picks are."""
+    return _lean_at(plan, party, plan.split[0] / max(1, sum(plan.picks) - 1))
+
+
+def _lean_at(plan: Plan, party: int, budget: Fraction) -> float:
+    return lean_of(plan, party, float(plan.law.choice_epsilon(budget, plan.choice)))

@@ -5,7 +5,7 @@ averaged over all pairs of attributes. `prediction.md` has the argument, the ass
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from protocol.evidence import Counted, Evidence
@@ -35,25 +35,46 @@ class Prediction:
     why: str  # what it rests on, or why there is none
 
 
+@dataclass(frozen=True)
+class _Part:
+    """The pairs of one shape, as one evidence has them."""
+
+    shape: Shape
+    counted: float  # the share of all pairs that is counted
+    ignored: float
+    noise: float  # error of a pair that is counted
+    alone: float  # error of a pair that is not, by noise in its two attributes
+    strength: float  # of a pair that is not
+
+    def error(self, times: float) -> float:
+        return self.counted * self.noise + self.ignored * math.hypot(self.strength * times, self.alone)
+
+    @property
+    def unknown(self) -> float:
+        if self.shape != (2, 2):
+            return 0.0
+        drowned = self.counted * self.noise if self.noise > _DROWNED else 0.0
+        return drowned + self.ignored * math.hypot(self.strength, self.alone)
+
+
 def predicted(terms: Terms) -> Prediction:
     if terms.domain.count < 2:
         return _not_predicted("a single attribute has no pairs")
     if terms.plan.encoding != "native" and max(terms.schema.sizes) > 2:
         return _not_predicted("the plan models parts of attributes, and how those depend on each other is not public")
-    found = _evidence(terms)
-    alone = {size: _remaining(found, (size,), variance * (1 - 1 / size)) for size, variance in found.single.items()}
-    parts = [_parts(found, alone, shape) for shape in found.kinds]
-    pairs, usual = sum(found.kinds.values()), found.strength
-    rounding = _rounding(terms, found)
+    evidence = _evidence(terms)
+    return _judged([part for found in evidence for part in _parts(found)], _rounding(terms, evidence[0]))
+
+
+def _judged(parts: Sequence[_Part], rounding: float) -> Prediction:
     whole, weak, strong = (
-        min(1.0, math.hypot(math.fsum(part.error(usual * times) for part in parts) / pairs, rounding))
-        for times in (1.0, *_WEAK_STRONG)
+        min(1.0, math.hypot(math.fsum(part.error(times) for part in parts), rounding)) for times in (1.0, *_WEAK_STRONG)
     )
-    if math.fsum(part.unknown(usual) for part in parts) > _MOST_UNKNOWN * whole * pairs:
+    if math.fsum(part.unknown for part in parts) > _MOST_UNKNOWN * whole:
         return _not_predicted(
             "it hangs on how strongly two-valued attributes depend on each other: tables differ in it a hundred times"
         )
-    noise = math.fsum(part.counted * part.noise for part in parts) / pairs
+    noise = math.fsum(part.counted * part.noise for part in parts)
     share = round(100 * min(1.0, noise / whole)) if whole else 100
     why = f"{share} % of it is noise in pairs that are counted, the rest lies in pairs that are not"
     return Prediction(whole, weak, strong, noise, max(0.0, whole - noise), why)
@@ -63,37 +84,20 @@ def _not_predicted(why: str) -> Prediction:
     return Prediction(None, None, None, 0.0, 0.0, why)
 
 
-def _evidence(terms: Terms) -> Evidence:
+def _evidence(terms: Terms) -> Sequence[Evidence]:
     if terms.plan.estimate != "graphical-model":
         return evidence_of_networks(terms)
-    return evidence_of_views(terms) if terms.plan.views == "pairs" else evidence_of_picks(terms)
+    return [evidence_of_views(terms) if terms.plan.views == "pairs" else evidence_of_picks(terms)]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The pairs of one shape."""
-
-    shape: Shape
-    counted: float  # how many are
-    ignored: float
-    noise: float  # error of a pair that is counted
-    alone: float  # error of a pair that is not, by noise in its two attributes
-
-    def error(self, strength: float) -> float:
-        return self.counted * self.noise + self.ignored * math.hypot(strength, self.alone)
-
-    def unknown(self, strength: float) -> float:
-        if self.shape != (2, 2):
-            return 0.0
-        drowned = self.counted * self.noise if self.noise > _DROWNED else 0.0
-        return drowned + self.ignored * math.hypot(strength, self.alone)
-
-
-def _parts(found: Evidence, alone: Mapping[int, float], shape: Shape) -> _Part:
-    many, counted = found.kinds[shape], found.pairs.get(shape, Counted(0.0, 0.0))
-    noise = _remaining(found, shape, _variance(found, shape, counted.variance)) if counted.share else 0.0
-    own = math.hypot(*(alone[size] for size in shape))
-    return _Part(shape, many * counted.share, many * (1 - counted.share), noise, own)
+def _parts(found: Evidence) -> Iterator[_Part]:
+    alone = {size: _remaining(found, (size,), variance * (1 - 1 / size)) for size, variance in found.single.items()}
+    for shape, many in found.kinds.items():
+        counted = found.pairs.get(shape, Counted(0.0, 0.0))
+        noise = _remaining(found, shape, _variance(found, shape, counted.variance)) if counted.share else 0.0
+        own = math.hypot(*(alone[size] for size in shape))
+        of_all = found.weight * many / found.all_pairs
+        yield _Part(shape, of_all * counted.share, of_all * (1 - counted.share), noise, own, found.strength)
 
 
 def _variance(found: Evidence, shape: Shape, variance: float) -> float:
@@ -112,4 +116,4 @@ def _rounding(terms: Terms, found: Evidence) -> float:
     """The mean over all pairs of what so many rows cannot hold."""
     evenly = _DRAWN_EVENLY if terms.plan.estimate == "graphical-model" else 1.0
     together = math.fsum(many * drawn(shape, terms.plan.rows) for shape, many in found.kinds.items())
-    return evenly * together / sum(found.kinds.values())
+    return evenly * together / found.all_pairs

@@ -45,7 +45,7 @@ def cells_of(shape: tuple[int, ...]) -> Cells:
     return shares, counts
 
 
-def noise_left(shape: tuple[int, ...], noise: float, tables: int = 1) -> float:
+def noise_left(shape: tuple[int, ...], noise: float, tables: float = 1) -> float:
     """The distance of a noisy table from the true one, once it has no negative cell and adds up again.
 
     `noise` is the mean size of a cell's noise as a share of the rows. Of several such tables the mean is taken, in

@@ -16,7 +16,9 @@ from tests.support import NO_NOISE, members
 SIZES = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 WIDE = st.lists(st.integers(3, 40), min_size=3, max_size=12)  # nothing in it is "not predicted"
 METHODS = st.sampled_from(["dp-subn", "dp-ccbn", "independent"])
-_SLACK = 1.02  # a pick that leans more may choose larger tables
+# A step of a limit may let tables in that are noisier than what they replace: over ten times as much, that is gone.
+_FALLS = 0.8
+_SLACK = 1.06
 
 
 def terms_of(sizes: list[int], rows: int = 20_000, epsilon: Fraction = Fraction(1), **wishes: Any) -> Terms:
@@ -57,19 +59,19 @@ def test_whatever_the_plan_the_error_is_a_share_between_its_bounds_or_is_said_no
         assert 0 <= found.low <= found.error <= found.high <= 1
 
 
-@given(WIDE, METHODS, st.integers(2, 50))
+@given(WIDE, METHODS, st.integers(10, 50))
 @settings(max_examples=40)
 def test_it_falls_with_rows(sizes, method, times):
     wishes = {"method": method, **_fixed(method)}
-    assert error_of(sizes, 5_000 * times, **wishes) <= error_of(sizes, 5_000, **wishes) * _SLACK
+    assert error_of(sizes, 5_000 * times, **wishes) <= error_of(sizes, 5_000, **wishes) * _FALLS
 
 
-@given(WIDE, METHODS, st.integers(2, 20))
+@given(WIDE, METHODS, st.integers(10, 50))
 @settings(max_examples=40)
 def test_it_falls_with_epsilon_however_the_budget_is_divided(sizes, method, times):
     less = error_of(sizes, epsilon=Fraction(1, 10), method=method, **_fixed(method, Fraction(1, 10)))
     more = error_of(sizes, epsilon=Fraction(times, 10), method=method, **_fixed(method, Fraction(times, 10)))
-    assert more <= less * _SLACK
+    assert more <= less * _FALLS
 
 
 @given(WIDE)
@@ -92,3 +94,15 @@ def _fixed(method: str, epsilon: Fraction = Fraction(1)) -> dict[str, Any]:
         return {}
     split = tuple(Fraction(share, 20) * epsilon for share in (5, 2, 8, 5))
     return {"update": "guided", "views": "single", "further": (1, 1, 0), "split": split}
+
+
+def test_parties_of_unequal_sizes_that_stand_alone_count_by_their_rows():
+    def error(rows: list[int]) -> float:
+        terms = terms_of([9] * 6, method="independent")
+        unequal = tuple(one.model_copy(update={"rows": n}) for one, n in zip(terms.plan.members, rows, strict=True))
+        found = predicted(Terms(terms.plan.model_copy(update={"members": unequal}), terms.schema)).error
+        assert found is not None
+        return found
+
+    alone, small = error([48_000] * 3), error([6_000] * 3)
+    assert alone < error([48_000, 6_000, 6_000]) < small
