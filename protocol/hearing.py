@@ -73,15 +73,22 @@ def _in_order_of_worth(tables: Sequence[Table], parts: Sequence[Part], total: in
 
 
 def _cliques(pairs: Sequence[Variables], domain: Domain) -> tuple[Variables, ...]:
-    """Of a model that grows pair by pair, leaving out those that would make it too large; the first always fits."""
+    """Of a model that grows pair by pair, leaving out those that would make it too large; the first always fits.
+
+    It has grown up when as many pairs in a row did not fit as there are variables.
+    """
     sizes = domain.sizes[: domain.count]
-    found = maximal_cliques(sizes, pairs[:1])
-    taken = list(pairs[:1])
+    taken, refused = list(pairs[:1]), 0
+    found = maximal_cliques(sizes, taken)
     for pair in pairs[1:]:
         if any(set(pair) <= set(clique) for clique in found):
             continue
         larger = maximal_cliques(sizes, [*taken, pair])
-        if sum(cells(sizes, clique) for clique in larger) <= LARGEST_MODEL:
+        fits = sum(cells(sizes, clique) for clique in larger) <= LARGEST_MODEL
+        refused = 0 if fits else refused + 1
+        if fits:
             found = larger
             taken.append(pair)
+        elif refused == domain.count:
+            break
     return tuple(found)

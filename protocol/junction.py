@@ -125,14 +125,22 @@ def elimination(sizes: Sequence[int], tables: Iterable[Variables]) -> Iterator[t
     """The variables in the order of their elimination, each with a mask of its neighbours that are left."""
     adjacent = _graph(len(sizes), tables)
     weights = [math.log(max(2, size)) for size in sizes]
-    left = set(range(len(sizes)))
-    while left:
-        variable = min(left, key=lambda v: (_missing_edges(adjacent, v), _weight(weights, adjacent[v] | 1 << v), v))
-        neighbours = adjacent[variable]
+    ranks = {v: _rank(adjacent, weights, v) for v in range(len(sizes))}
+    while ranks:
+        variable = min(ranks, key=ranks.__getitem__)
+        neighbours, (missing, _, _) = adjacent[variable], ranks.pop(variable)
         yield variable, neighbours
-        left.discard(variable)
+        changed = neighbours
         for other in _members(neighbours):
+            # New edges also change what is missing around whoever has both of their ends beside it.
+            changed |= adjacent[other] if missing else 0
             adjacent[other] = (adjacent[other] | neighbours) & ~(1 << other | 1 << variable)
+        ranks |= {v: _rank(adjacent, weights, v) for v in _members(changed & ~(1 << variable))}
+
+
+def _rank(adjacent: Sequence[int], weights: Sequence[float], variable: int) -> tuple[int, float, int]:
+    """Who adds fewest edges is eliminated next, and among them whoever makes the smallest clique."""
+    return _missing_edges(adjacent, variable), _weight(weights, adjacent[variable] | 1 << variable), variable
 
 
 def _graph(count: int, tables: Iterable[Variables]) -> list[int]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol import hearing
 from protocol.domain import Domain
 from protocol.hearing import LARGEST_MODEL, gathered
 from protocol.junction import JunctionTree, cells
@@ -62,3 +63,14 @@ def test_every_table_is_counted_once_in_each_of_its_variables(seed, views):
         for variable in table.variables:
             expected[variable] += domain.sizes[variable] / table.counts.size
     assert heard == pytest.approx(expected)
+
+
+def test_growing_ends_where_nothing_fits_any_more(monkeypatch):
+    count, tried = 40, []
+    monkeypatch.setattr(hearing, "LARGEST_MODEL", 8 * count)
+    counted = hearing.maximal_cliques
+    monkeypatch.setattr(hearing, "maximal_cliques", lambda *asked: tried.append(1) or counted(*asked))
+    tables = [Table(pair, STRONG, 0.1) for pair in combinations(range(count), 2)]
+    found = gathered(tables, Domain.of_sizes((2,) * count), 100, LAPLACE)
+    assert size_of(found, (2,) * count) <= 8 * count
+    assert len(tried) < len(tables) / 2
