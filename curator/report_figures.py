@@ -64,6 +64,7 @@ def analysis(terms: Terms, known: Knowledge, drawn: Sequence[NDArray[Any]]) -> J
             "modelled": sorted(_modelled_pairs(sources, places)),
         },
         "edges": [vars(edge) for edge in _edges(terms, sources, places)],
+        "merged": _merged(terms, known),
         "guidance": _guidance(terms, sources, marginals),
     }
 
@@ -113,6 +114,17 @@ def _spread(terms: Terms, known: Knowledge) -> Iterator[Table]:
     for table in tables:
         if _is_merged(terms, table):
             yield spread_table(table, domain, merging)
+
+
+def _merged(terms: Terms, known: Knowledge) -> list[Json]:
+    """Which categories the noise hid, so that tables of several attributes counted them as one."""
+    found = []
+    for variable, groups in known.merged:
+        attribute = terms.schema.attributes[variable]  # merging models attributes as they are: variables are attributes
+        labelled = zip(category_labels(attribute), groups, strict=True)
+        hidden = [label for label, group in labelled if groups.count(group) > 1]
+        found.append({"attribute": attribute.name, "categories": hidden})
+    return found
 
 
 # One-way marginals

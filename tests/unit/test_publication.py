@@ -67,6 +67,11 @@ def test_merged_categories_are_published_and_read_back(tmp_path, small_secret):
         assert sum(1 for _ in csv.reader(file)) == 651
     report = json.loads((folder / "report.json").read_text())
     assert "city (merged)" in {name for one in report["released"] for name in one["variables"]}
+    (told,) = report["analysis"]["merged"]
+    assert told["attribute"] == "city"
+    last = max(merged["groups"])
+    assert told["categories"] == [f"city {code}" for code, group in enumerate(merged["groups"]) if group == last]
+    assert f"city</bdi> ({len(told['categories'])})" in (folder / "report.html").read_text()
     pairs = {(edge["parent"], edge["child"]) for edge in report["analysis"]["edges"]}
     assert any("city" in pair for pair in pairs)
     desk.store.close()
