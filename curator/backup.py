@@ -22,6 +22,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import make_url
 
 from curator.database import codes, events, operator_keys, parties, runs, schemas
+from curator.durable import sync_folder
 from curator.errors import SettingsError
 from curator.settings import Settings
 from curator.store import Store
@@ -87,7 +88,7 @@ def restore(settings: Settings, file: Path) -> dict[str, Any]:
             for rest in ("-wal", "-shm"):
                 database.with_name(database.name + rest).unlink(missing_ok=True)
             os.replace(work / DATABASE, database)
-    _sync(home)
+    sync_folder(home)
     return contents
 
 
@@ -150,7 +151,7 @@ def _write(file: Path, members: dict[str, Path], contents: bytes) -> None:
         output.flush()
         os.fsync(output.fileno())
     os.replace(draft, file)
-    _sync(file.parent)
+    sync_folder(file.parent)
 
 
 def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
@@ -177,11 +178,3 @@ def _digest(path: Path) -> str:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

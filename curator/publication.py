@@ -19,6 +19,7 @@ import numpy as np
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
+from curator.durable import sync_folder
 from curator.report import Tally, report_html, report_json
 from curator.run_records import Event, ReplyRecord, spent, spent_delta
 from curator.tables import write_table, write_text
@@ -64,7 +65,7 @@ def publish(
     manifest = _manifest(state, replies, costs, outputs, key, finished)
     write_text(folder / MANIFEST, signed(manifest, key).decode())
     outputs[MANIFEST] = _settle(folder / MANIFEST)
-    _sync(folder)
+    sync_folder(folder)
     return outputs
 
 
@@ -212,11 +213,3 @@ def _settle(path: Path) -> str:
             digest.update(chunk)
         os.fsync(file.fileno())
     return digest.hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -21,6 +21,7 @@ from typing import Any
 
 from party import keys, settings
 from party.audit import Audit
+from party.durable import sync_folder
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.ledger import Entry, Ledger, Request, utc_now
 from party.lock import served_alone
@@ -80,7 +81,7 @@ def restore(home: Home, file: Path) -> dict[str, Any]:
             home.ledger.with_name(home.ledger.name + rest).unlink(missing_ok=True)
         os.replace(work / home.ledger.name, home.ledger)
         shutil.rmtree(home.rows, ignore_errors=True)
-        _sync(home.path)
+        sync_folder(home.path)
     Audit(home.audit).append("restored", made=str(contents["made"]), digest=_digest_of(file))
     return contents
 
@@ -158,7 +159,7 @@ def _write(file: Path, members: dict[str, bytes]) -> None:
         output.flush()
         os.fsync(output.fileno())
     os.replace(draft, file)
-    _sync(file.parent)
+    sync_folder(file.parent)
 
 
 def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -191,11 +192,3 @@ def _place(folder: Path, name: str, data: bytes) -> None:
 
 def _digest_of(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

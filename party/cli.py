@@ -101,6 +101,7 @@ def _parser() -> GroupedParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('dp-subn')}")
     groups = parser.add_commands()
+    _add_joining(groups)
     _add_setting_up(groups)
     _add_taking_part(groups)
     _add_books(groups)
@@ -123,7 +124,7 @@ def _add(groups: Any, name: str, run: Callable[[Home, Any], Said], summary: str,
     return command
 
 
-def _add_setting_up(groups: Any) -> None:
+def _add_joining(groups: Any) -> None:
     _add(
         groups,
         "init",
@@ -166,6 +167,9 @@ def _add_setting_up(groups: Any) -> None:
     trust.add_argument(
         "fingerprint", metavar="FINGERPRINT", help="eight groups of four digits, or twelve words; in quotes"
     )
+
+
+def _add_setting_up(groups: Any) -> None:
     _add(
         groups,
         "check",

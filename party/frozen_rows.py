@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from party.durable import sync_folder
 from party.errors import DiskFull, Unreadable
 from protocol.exact import canonical_json
 from protocol.schema import Schema
@@ -40,7 +41,7 @@ def freeze(folder: Path, plan_hash: str, schema: Schema, codes: Sequence[Codes])
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, _file(folder, plan_hash))
-        _sync(folder)
+        sync_folder(folder)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise DiskFull(f"{folder}: the run's rows cannot be written ({error.strerror}); make room there") from error
@@ -71,11 +72,3 @@ def forget(folder: Path, plan_hash: str) -> None:
 
 def _file(folder: Path, plan_hash: str) -> Path:
     return folder / f"{plan_hash}.rows"
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

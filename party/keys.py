@@ -12,6 +12,7 @@ from pathlib import Path
 from crypto.errors import MalformedKey
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
+from party.durable import sync_folder
 from party.errors import SettingsError
 from protocol.party_state import Identity
 
@@ -55,7 +56,7 @@ def successor(folder: Path) -> OwnKeys:
 def promote(folder: Path) -> None:
     """The announced keys are in force from now on."""
     os.replace(folder / NEXT, folder / CURRENT)
-    _sync(folder)
+    sync_folder(folder)
 
 
 def has_successor(folder: Path) -> bool:
@@ -77,15 +78,7 @@ def _write(folder: Path, name: str, keys: OwnKeys) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, folder / name)
-    _sync(folder)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(folder)
 
 
 def _read(path: Path) -> OwnKeys:
