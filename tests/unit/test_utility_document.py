@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from curator.sweep_figures import means
-from tests.benchmarks.utility import CCBN, CENTRAL, INDEPENDENT, PAPER, RECOMMENDED, Book, document
+from tests.benchmarks.utility import CCBN, CENTRAL, INDEPENDENT, PAPER, RECOMMENDED, ZCDP_TRUSTING, Book, document
 
 
 def records(errors: dict[str, float], epsilon: str = "0.8") -> list[dict[str, Any]]:
@@ -53,6 +53,12 @@ def test_predictions_stand_beside_what_was_measured_and_what_is_not_predicted_is
     assert f"| adult | {CCBN} | parties 3 | 0.8: 2.00 |" in said
     assert f"| adult | {PAPER} | parties 3 | 0.8: not predicted |" in said
     assert "Within 1.5: 1 of 2 settings with a prediction; the worst is 2.00. Not predicted: 1 of 3." in said
+
+
+def test_methods_that_see_all_rows_stand_beside_ours():
+    said = text(*records({RECOMMENDED: 0.045, ZCDP_TRUSTING: 0.0251}))
+    assert "| adult | 0.8 | 0.0500 ± 0.0050 (2) |  |  | 0.0301 ± 0.0050 (2) | 0.0256 | 0.0391 | 0.0526 | 1.18 |" in said
+    assert "## Beside methods that see all rows" not in text(*records({RECOMMENDED: 0.3}, epsilon="0.7"))
 
 
 def test_refusals_are_told():
