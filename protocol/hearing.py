@@ -14,7 +14,7 @@ from protocol.junction import cells, maximal_cliques
 from protocol.marginal import Table, project_to_simplex
 from protocol.noise_laws import NoiseLaw
 
-LARGEST_MODEL = 1 << 14  # numbers in all cliques together
+LARGEST_MODEL = 1 << 15  # numbers in all cliques together
 
 Part = tuple[int, Table]  # with the place of the table that it is a part of
 

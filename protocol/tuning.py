@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import sqrt
+from math import floor, sqrt
 
 from protocol.covering import Budgets, cover
 from protocol.exact import allocate, proportional_counts
@@ -17,6 +17,8 @@ Shares = tuple[int, int, int, int]
 _POOR, _RICH = 4, 10  # average count of a pair's cell over the mean noise of as many tables as there are variables
 _TOO_POOR_FOR_PAIRS = 2  # with zcdp; measured down to this
 _LARGEST_PAIR = 16  # cells: beyond it views are out of reach, and searching for them would take long
+_LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts beside one for the last pass
+_NARROWEST_RATE = Fraction(1, 20_000)  # of Laplace noise in shares
 _VIEWS_PAY = 0.12  # expected distance of a pair's table from the true one, below which all pairs are counted
 
 
@@ -34,10 +36,11 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
     total, count = sum(rows), len(sizes)
     if count < 2:
         return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single variable has no network")
-    expected = pair_error(sizes, total, budget * Fraction(19, 20), law, shares_of_noise)
+    for_views = _parts_for_views(count, budget, law)
+    expected = pair_error(sizes, total, budget * Fraction(for_views, for_views + 1), law, shares_of_noise)
     if expected <= _VIEWS_PAY:
         why = f"views answer every pair within {expected:.3f} of the rows, so that no network is picked privately"
-        return Tuning("pairs", (19, 0, 0, 1), (0,) * len(rows), why)
+        return Tuning("pairs", (for_views, 0, 0, 1), (0,) * len(rows), why)
     support = _support(sizes, total, budget, law) / sqrt(shares_of_noise)
     if law is GAUSSIAN and support >= _TOO_POOR_FOR_PAIRS:
         return _in_rounds(support, count, rows)
@@ -51,6 +54,17 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
     shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
     why = f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst"
     return Tuning("single", shares, proportional_counts(further, rows), why)
+
+
+def _parts_for_views(count: int, budget: Fraction, law: NoiseLaw) -> int:
+    """Of what is left when the last pass, which can only count single variables again, gets one part.
+
+    Shares of Laplace noise are drawn from tables that grow with the noise: it must not become wider than they reach.
+    """
+    if law is GAUSSIAN:
+        return _MOST_FOR_VIEWS
+    widest = law.rate(budget / count) / _NARROWEST_RATE
+    return max(_LEAST_FOR_VIEWS, min(_MOST_FOR_VIEWS, floor(widest) - 1))
 
 
 def _in_rounds(support: float, count: int, rows: Sequence[int]) -> Tuning:

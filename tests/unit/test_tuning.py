@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from protocol.noise_laws import LAPLACE
+from crypto.noise import polya_bound
+from protocol.noise_laws import GAUSSIAN, LAPLACE
 from protocol.tuning import pair_error, tuned
 
 MANY_CODES = (16, 7, 16, 16, 14, 6, 5, 2, 15, 41, 2)
@@ -40,3 +41,19 @@ def test_a_larger_budget_or_less_noise_lowers_the_expected_error_of_pairs():
 
 def test_one_variable_needs_no_network():
     assert tuned((5,), (10, 10), Fraction(1), LAPLACE, 2).further == (0, 0)
+
+
+@pytest.mark.parametrize(("variables", "rows", "epsilon"), [(50, 10**6, "0.05"), (16, 10**5, "0.05"), (23, 10**5, "3")])
+def test_the_last_pass_gets_little_beside_views_but_noise_that_can_be_drawn(variables, rows, epsilon):
+    found = tuned((2,) * variables, (rows, rows), Fraction(epsilon), LAPLACE, 2)
+    assert found.views == "pairs"
+    share = Fraction(found.shares[3], sum(found.shares))
+    assert share <= Fraction(1, 5)
+    rate = LAPLACE.rate(Fraction(epsilon) * share / variables)
+    assert polya_bound(rate, 1) > 0  # refuses rates that are too small
+    assert share == Fraction(1, 100) or rate < Fraction(1, 10_000)
+
+
+def test_with_gaussian_noise_the_last_pass_gets_a_hundredth():
+    found = tuned((2,) * 16, (10**5,), Fraction(1, 1000), GAUSSIAN, 1)
+    assert (found.views, found.shares) == ("pairs", (99, 0, 0, 1))
