@@ -174,8 +174,9 @@ def _central(book: Book) -> Iterator[str]:
     yield "## Beside methods that see all rows"
     yield (
         "The columns of AIM, MST and PrivBayes are not from here: the first two were measured elsewhere with the "
-        "package `mbi`, one to three seeds, the third is the better of two packages. They promise (epsilon, 10^-9), and "
-        "so does dp-subn with zcdp; pure epsilon is more, and so is a promise that holds although one party is curious."
+        "package `mbi`, one to three seeds, the third is the better of two packages. They promise (epsilon, 10^-9), "
+        "and so does dp-subn with zcdp; pure epsilon is more, and so is a promise that holds although one party is "
+        "curious."
     )
     ours = ["one insider, pure", "none, pure", "one insider, zcdp", "none, zcdp"]
     yield _table(["data", "epsilon", *ours, *ELSEWHERE, "none, zcdp / AIM"], rows)
