@@ -30,6 +30,7 @@ class Evidence:
     pairs: Mapping[Shape, Counted]
     strength: float  # mean distance from independence of the pairs that are left out
     rows: int  # that a table counts
+    is_fitted: bool  # together, by a model that believes no more dependence than the tables bear out
     tables: float = 1.0  # as many independent tables like it the published one is the mean of
     weight: float = 1.0  # of it in that mean
 

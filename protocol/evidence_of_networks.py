@@ -52,6 +52,7 @@ def _of_network(terms: Terms, limits: Limits, rows: int, lean: float) -> Evidenc
         {shape: Counted(share, variance * max(1.0, usual / math.prod(shape))) for shape in fitting},
         left_out(sum(kinds.values()), held, held * strength_of_picks(lean)),
         rows,
+        False,
     )
 
 

@@ -39,7 +39,7 @@ def evidence_of_picks(terms: Terms) -> Evidence:
         number = min(_number(one, likely, pairs, lean), pairs - held)
         counted = _also(plan, counted, kinds, one.counting.budget, {k: number * share for k, share in likely.items()})
         held, gained = held + number, gained + number * strength_of_picks(lean)
-    return Evidence(kinds, _single(terms, sizes), counted, left_out(pairs, held, gained), plan.total_rows)
+    return Evidence(kinds, _single(terms, sizes), counted, left_out(pairs, held, gained), plan.total_rows, True)
 
 
 def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:

@@ -29,4 +29,4 @@ def evidence_of_views(terms: Terms) -> Evidence:
             seen[a, b] += 1
     single = {size: 1 / precision[variable] for variable, size in enumerate(sizes)}
     pairs = {shape: Counted(1.0, variances[shape] / count) for shape, count in seen.items()}
-    return Evidence(kinds_of(sizes), single, pairs, 0.0, plan.total_rows)
+    return Evidence(kinds_of(sizes), single, pairs, 0.0, plan.total_rows, True)

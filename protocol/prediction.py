@@ -13,13 +13,13 @@ from protocol.evidence_of_networks import evidence_of_networks
 from protocol.evidence_of_picks import evidence_of_picks
 from protocol.evidence_of_views import evidence_of_views
 from protocol.terms import Terms
-from protocol.typical import Shape, drawn, noise_left
+from protocol.typical import Shape, drawn, noise_believed, noise_left
 
 FACTOR = 1.5  # within which a prediction is meant to hold
 _STILL_THERE = 1.0  # noise after the fit, over that of the best combination of all tables: the fit reaches it
 _DRAWN_EVENLY = 0.4  # of the error of rows drawn one by one, where rows are drawn evenly from a fitted model
 _WEAK_STRONG = (0.5, 2.0)  # how much weaker or stronger than usual attributes may hang together
-_DROWNED = 1 / 25  # a pair of two-valued attributes with so much noise is better left out: who can tell which are?
+_DROWNED = 1 / 15  # with so much noise in it, a pair of two-valued attributes is as strong as is assumed: who knows?
 _MOST_UNKNOWN = 0.25  # of the error may hang on how strongly two-valued attributes hang together
 
 
@@ -42,19 +42,25 @@ class _Part:
     shape: Shape
     counted: float  # the share of all pairs that is counted
     ignored: float
-    noise: float  # error of a pair that is counted
+    single: float  # error of a pair that is counted, by noise in its two attributes
+    joint: float  # by noise in what they have in common
+    is_fitted: bool
     alone: float  # error of a pair that is not, by noise in its two attributes
     strength: float  # of a pair that is not
 
-    def error(self, times: float) -> float:
-        return self.counted * self.noise + self.ignored * math.hypot(self.strength * times, self.alone)
+    def noise(self, times: float = 1.0) -> float:
+        joint = noise_believed(self.shape, self.joint, times) if self.is_fitted else self.joint
+        return self.counted * math.hypot(self.single, joint)
+
+    def error(self, times: float = 1.0) -> float:
+        return self.noise(times) + self.ignored * math.hypot(self.strength * times, self.alone)
 
     @property
     def unknown(self) -> float:
+        """The part of the error that hangs on how strongly two-valued attributes depend on each other."""
         if self.shape != (2, 2):
             return 0.0
-        drowned = self.counted * self.noise if self.noise > _DROWNED else 0.0
-        return drowned + self.ignored * math.hypot(self.strength, self.alone)
+        return self.error() - (self.noise() if self.joint <= _DROWNED else 0.0)
 
 
 def predicted(terms: Terms) -> Prediction:
@@ -74,7 +80,7 @@ def _judged(parts: Sequence[_Part], rounding: float) -> Prediction:
         return _not_predicted(
             "it hangs on how strongly two-valued attributes depend on each other: tables differ in it a hundred times"
         )
-    noise = math.fsum(part.counted * part.noise for part in parts)
+    noise = math.fsum(part.noise() for part in parts)
     share = round(100 * min(1.0, noise / whole)) if whole else 100
     why = f"{share} % of it is noise in pairs that are counted, the rest lies in pairs that are not"
     return Prediction(whole, weak, strong, noise, max(0.0, whole - noise), why)
@@ -94,17 +100,20 @@ def _parts(found: Evidence) -> Iterator[_Part]:
     alone = {size: _remaining(found, (size,), variance * (1 - 1 / size)) for size, variance in found.single.items()}
     for shape, many in found.kinds.items():
         counted = found.pairs.get(shape, Counted(0.0, 0.0))
-        noise = _remaining(found, shape, _variance(found, shape, counted.variance)) if counted.share else 0.0
-        own = math.hypot(*(alone[size] for size in shape))
+        a, b = shape
+        single = found.single[a] * (1 - 1 / a) / b**2 + found.single[b] * (1 - 1 / b) / a**2
+        joint = counted.variance * (1 - 1 / a) * (1 - 1 / b)
         of_all = found.weight * many / found.all_pairs
-        yield _Part(shape, of_all * counted.share, of_all * (1 - counted.share), noise, own, found.strength)
-
-
-def _variance(found: Evidence, shape: Shape, variance: float) -> float:
-    """Of what is left once the fit knows single attributes better: their noise, and the pair's beyond theirs."""
-    a, b = shape
-    pair = variance * (1 - 1 / a) * (1 - 1 / b)
-    return pair + found.single[a] * (1 - 1 / a) / b**2 + found.single[b] * (1 - 1 / b) / a**2
+        yield _Part(
+            shape,
+            of_all * counted.share,
+            of_all * (1 - counted.share),
+            _remaining(found, shape, single),
+            _remaining(found, shape, joint),
+            found.is_fitted,
+            math.hypot(*(alone[size] for size in shape)),
+            found.strength,
+        )
 
 
 def _remaining(found: Evidence, shape: tuple[int, ...], variance: float) -> float:

@@ -15,6 +15,7 @@ Shape = tuple[int, int]  # categories of the two attributes of a pair, the fewer
 
 _FALL = 2  # the k-th commonest category holds 1 / k^2 of what the commonest holds
 STRENGTH = 0.07  # mean distance of a pair's table from independence; exponential over the pairs
+_OF_TWO_VALUED = 0.02  # the same of two-valued attributes: they share less, and tables differ in it a hundred times
 _ALONE = 8  # categories looked at one by one; rarer ones in groups of similar ranks
 _STEPS, _CLOSE = 60, 1e-6  # of the search for what is taken off every cell
 
@@ -76,6 +77,15 @@ def strength_of_strongest(share: float) -> float:
 def strength_of_picks(lean: float) -> float:
     """The mean strength of privately picked pairs, one with strength s being exp(lean * s) times as likely."""
     return STRENGTH / (1 - lean * STRENGTH) if lean * STRENGTH < 1 else math.inf
+
+
+def noise_believed(shape: Shape, noise: float, times: float = 1.0) -> float:
+    """What is left of noise in dependence alone, if no more of it is believed than tables usually have.
+
+    The mean of the smaller one of noise and strength; `times` says how much stronger than usual attributes depend.
+    """
+    usual = times * (_OF_TWO_VALUED if shape == (2, 2) else STRENGTH)
+    return usual * -math.expm1(-noise / usual)
 
 
 def _taken_off(shares: Array, counts: Array, noise: float) -> float:

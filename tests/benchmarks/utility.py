@@ -343,8 +343,8 @@ def _predictions(book: Book) -> Iterator[str]:
     yield "## Predicted and measured"
     yield (
         f"What each plan predicts of its error, from public numbers alone, over what was measured: meant to lie within "
-        f"{FACTOR} either way. The constants were set on adult and nltcs; acs and retail were held out. Without a "
-        "number: the plan says that public numbers do not tell it, and why (`protocol/prediction.md`)."
+        f"{FACTOR} either way. The constants were set on adult and nltcs; acs and retail were held out, but for one. "
+        "Without a number: the plan says that public numbers do not tell it, and why (`protocol/prediction.md`)."
     )
     expected = {(one.data, one.options, one.label): one.mean for one in book.means if one.quantity == PREDICTED}
     ratios = {
