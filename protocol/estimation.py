@@ -209,7 +209,7 @@ def _step(problem: _Problem, start: _Point, length: float) -> tuple[float, _Poin
 
 
 def _point(problem: _Problem, potentials: Sequence[Array]) -> _Point:
-    shares, logarithm = problem.tree.summed(potentials)
+    shares, logarithm = problem.tree.marginals(potentials)
     answers = [one.reader.answers(shares[one.home]) for one in problem.measured]
     loss = sum(m.loss(own) for m, own in zip(problem.measured, answers, strict=True))
     ways = zip(shares, potentials, problem.prior, strict=True)

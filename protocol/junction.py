@@ -65,12 +65,11 @@ class JunctionTree:
     def shape(self, clique: Variables) -> tuple[int, ...]:
         return tuple(self.sizes[v] for v in clique)
 
-    def marginals(self, potentials: Sequence[Array]) -> list[Array]:
-        """Every clique's distribution under the product of exp(potentials)."""
-        return self.summed(potentials)[0]
+    def marginals(self, potentials: Sequence[Array]) -> tuple[list[Array], float]:
+        """Every clique's distribution under the product of exp(potentials), and the logarithm of that product's sum.
 
-    def summed(self, potentials: Sequence[Array]) -> tuple[list[Array], float]:
-        """That, and the logarithm of the sum of all products: sum-product, inwards and outwards."""
+        Sum-product, inwards and outwards.
+        """
         gathered, conditionals = [potential.ravel() for potential in potentials], list[Array]()
         for place in range(len(self.cliques) - 1, -1, -1):
             logs = gathered[place].reshape(-1, self._shared[place])

@@ -16,7 +16,7 @@ SIZES = (3, 2, 4)
 def chain_model():
     tree = JunctionTree.of(SIZES, [(0, 1), (1, 2)])
     random = np.random.default_rng(3)
-    return Model(tree, tuple(tree.marginals([random.normal(size=tree.shape(c)) for c in tree.cliques])))
+    return Model(tree, tuple(tree.marginals([random.normal(size=tree.shape(c)) for c in tree.cliques])[0]))
 
 
 def drawn(rows, batch=1 << 16):
