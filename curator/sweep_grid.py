@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn, cast, get_args
 
+from curator.classification import CLASSIFIERS
 from curator.experiment import Settings
 from curator.experiment_cli import add_division_options, settings_of
 from curator.plan_options import add_plan_options
@@ -34,6 +35,11 @@ class Target:
     name: str
     values: tuple[str, ...]
     without: tuple[str, ...]
+    classifier: str = CLASSIFIERS[0]
+
+    @property
+    def said(self) -> str:
+        return self.name if self.classifier == CLASSIFIERS[0] else f"{self.name} by {self.classifier}"
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,10 @@ class Grid:
         return {
             name: [
                 [digest(path.read_bytes()) for path in (source.table, source.schema)],
-                [source.ways, [[one.name, one.values, one.without] for one in source.targets]],
+                [
+                    source.ways,
+                    [[one.said, one.values, one.without] for one in source.targets],
+                ],
             ]
             for name, source in self.sources.items()
         }
@@ -146,9 +155,11 @@ def _source(name: str, raw: Any, folder: Path) -> Source:
 def _target(raw: Any, place: str) -> Target:
     if not isinstance(raw, dict):
         raise _Mistake(f"{place}: classify must list tables, as [{{attribute = 'income'}}]")
-    _only(raw, ("attribute", "values", "without"), f"{place}.classify")
-    name = _need(raw, "attribute", str, f"{place}.classify")
-    return Target(name, tuple(raw.get("values", ())), tuple(raw.get("without", ())))
+    _only(raw, ("attribute", "values", "without", "classifier"), f"{place}.classify")
+    name, classifier = _need(raw, "attribute", str, f"{place}.classify"), raw.get("classifier", CLASSIFIERS[0])
+    if classifier not in CLASSIFIERS:
+        raise _Mistake(f"{place}.classify: classifier is {classifier!r}, which is none of {', '.join(CLASSIFIERS)}")
+    return Target(name, tuple(raw.get("values", ())), tuple(raw.get("without", ())), classifier)
 
 
 def _seeds(raw: Any) -> tuple[int, ...]:

@@ -31,7 +31,6 @@ from protocol.synthesis import synthetic_codes
 Codes = NDArray[Any]
 Outcome = dict[str, Any]
 
-CLASSIFIER = "linear SVM"
 _SEALED_SHARE = 80  # bytes: an exchange key, 32 bytes, and their tag
 _TABLES_KEPT = 4  # in the memory of a worker
 
@@ -112,5 +111,5 @@ def _quality(source: Source, table: DividedTable, synthetic: Sequence[Codes]) ->
     for target in source.targets:
         wanted = target_of(schema, target.name, target.values)
         exam = Exam(schema, real, wanted, [hidden_attribute(schema, name) for name in target.without], held_out())
-        found[f"wrong about {target.name}"] = exam.wrong(CLASSIFIER, synthetic)
+        found[f"wrong about {target.said}"] = exam.wrong(target.classifier, synthetic)
     return {"measured": found}

@@ -27,7 +27,11 @@ seeds = {SEEDS}
 table = "t.csv"
 schema = "s.json"
 ways = [1, 2]
-classify = [{{attribute = "ill"}}, {{attribute = "work", values = ["clerk"], without = ["age"]}}]
+classify = [
+  {{attribute = "ill"}},
+  {{attribute = "work", values = ["clerk"], without = ["age"]}},
+  {{attribute = "ill", classifier = "gradient boosting"}},
+]
 """
 RUNS = """
 [[runs]]
@@ -124,6 +128,10 @@ def test_every_option_of_simulate_is_an_option_of_a_grid(world):
         ("sedes = 2" + HEAD + RUNS, "the grid has 'sedes'; known are seeds, data, runs, views"),
         (HEAD.replace("seeds = 2", "seeds = 0") + RUNS, "seeds must be how many runs"),
         (HEAD.replace("ways = [1, 2]", "ways = 'two'") + RUNS, "ways must list"),
+        (
+            HEAD.replace("gradient boosting", "an oracle") + RUNS,
+            "classifier is 'an oracle', which is none of linear SVM",
+        ),
         (HEAD.replace("table =", "tabel =") + RUNS, "data.clinic has 'tabel'"),
         (HEAD + "[[views]]\nepsilon = 1\ndesign = 'magic'", "views: design is 'magic'"),
         (HEAD + "[[views]]\nepsilon = 0\ndesign = 'nocd'", "views: epsilon is 0: it must be positive"),
@@ -186,8 +194,15 @@ def test_a_run_is_the_simulation_with_that_seed(world, capsys):
 def test_what_classifiers_learn_is_measured(world):
     grid = grid_of(world, HEAD + "[[runs]]\nepsilon = 100")
     found = measure(grid.sources["clinic"], grid.cells[0])["measured"]
-    assert set(found) == {"1-way", "2-way", "wrong about ill", "wrong about work"}
+    assert set(found) == {
+        "1-way",
+        "2-way",
+        "wrong about ill",
+        "wrong about work",
+        "wrong about ill by gradient boosting",
+    }
     assert found["wrong about ill"] < 0.3  # age tells
+    assert found["wrong about ill by gradient boosting"] < 0.3
 
 
 def test_bytes_are_those_of_real_cryptography(world, capsys):

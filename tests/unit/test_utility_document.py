@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 
 from curator.sweep_figures import means
-from tests.benchmarks.utility import CCBN, CENTRAL, INDEPENDENT, PAPER, RECOMMENDED, ZCDP_TRUSTING, Book, document
+from tests.benchmarks.utility import (
+    BOOSTED,
+    CCBN,
+    CENTRAL,
+    INDEPENDENT,
+    PAPER,
+    RECOMMENDED,
+    ZCDP_TRUSTING,
+    Book,
+    document,
+)
 
 
 def records(errors: dict[str, float], epsilon: str = "0.8") -> list[dict[str, Any]]:
@@ -59,6 +69,21 @@ def test_methods_that_see_all_rows_stand_beside_ours():
     said = text(*records({RECOMMENDED: 0.045, ZCDP_TRUSTING: 0.0251}))
     assert "| adult | 0.8 | 0.0500 ± 0.0050 (2) |  |  | 0.0301 ± 0.0050 (2) | 0.0256 | 0.0391 | 0.0526 | 1.18 |" in said
     assert "## Beside methods that see all rows" not in text(*records({RECOMMENDED: 0.3}, epsilon="0.7"))
+
+
+def test_another_classifier_has_a_table_of_its_own_and_counts_no_error_twice():
+    found = records({RECOMMENDED: 0.045})
+    for one in found:
+        one["outcome"]["measured"] |= {"wrong about income": 0.25}
+    boosted = records({RECOMMENDED: 0.1})
+    for one in boosted:
+        one["data"] = BOOSTED
+        one["outcome"]["measured"] = {"2-way": 0.5, "wrong about income by gradient boosting": 0.125}
+    said = text(*found, *boosted)
+    assert "By linear SVM:\n| about | epsilon | DP-SUBN recommended |" in said.replace("\n\n", "\n")
+    assert "| income | 0.8 | 0.2500 ± 0.0000 (2) |" in said
+    assert "| income | 0.8 | 0.1250 ± 0.0000 (2) |" in said
+    assert "0.5000" not in said
 
 
 def test_refusals_are_told():
