@@ -44,10 +44,13 @@ class Heard:
 def gathered(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> Heard:
     """What one model can hold of these tables over rising variables."""
     parts = [*_pairs(tables, domain)]
-    cliques = _cliques(_in_order_of_worth(tables, parts, total, law), domain)
+    # Pairs that were picked one by one were picked so that a model has room for all.
+    cliques = maximal_cliques(domain.sizes[: domain.count], [part.variables for _, part in parts])
+    if sum(cells(domain.sizes, clique) for clique in cliques) > LARGEST_MODEL:
+        cliques = _cliques(_in_order_of_strength(parts, total, law), domain)
     inside = [set(clique) for clique in cliques]
     held = tuple(part for part in parts if any(set(part[1].variables) <= clique for clique in inside))
-    return Heard(tuple(tables), cliques, held)
+    return Heard(tuple(tables), tuple(cliques), held)
 
 
 def strength(table: Table, total: int, law: NoiseLaw) -> float:
@@ -63,16 +66,14 @@ def _pairs(tables: Sequence[Table], domain: Domain) -> Iterator[Part]:
             yield place, table.project(pair, domain)
 
 
-def _in_order_of_worth(tables: Sequence[Table], parts: Sequence[Part], total: int, law: NoiseLaw) -> list[Variables]:
-    """Tables of two first, as they were asked for one by one; then pairs inside larger ones that rise above noise."""
-    asked = [table.variables for table in tables if len(table.variables) == 2]
-    inside = [part for place, part in parts if len(tables[place].variables) > 2]
-    strengths = [strength(part, total, law) for part in inside]
-    order = sorted(range(len(inside)), key=lambda place: -strengths[place])
-    return list(dict.fromkeys([*asked, *(inside[place].variables for place in order if strengths[place] > 0)]))
+def _in_order_of_strength(parts: Sequence[Part], total: int, law: NoiseLaw) -> list[Variables]:
+    """The pairs that rise above their noise, the strongest first; one that is counted again goes by the first."""
+    strengths = [strength(part, total, law) for _, part in parts]
+    order = sorted(range(len(parts)), key=lambda place: -strengths[place])
+    return list(dict.fromkeys(parts[place][1].variables for place in order if strengths[place] > 0))
 
 
-def _cliques(pairs: Sequence[Variables], domain: Domain) -> tuple[Variables, ...]:
+def _cliques(pairs: Sequence[Variables], domain: Domain) -> list[Variables]:
     """Of a model that grows pair by pair, leaving out those that would make it too large; the first always fits.
 
     It has grown up when as many pairs in a row did not fit as there are variables.
@@ -91,4 +92,4 @@ def _cliques(pairs: Sequence[Variables], domain: Domain) -> tuple[Variables, ...
             taken.append(pair)
         elif refused == domain.count:
             break
-    return tuple(found)
+    return found

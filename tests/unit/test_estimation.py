@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from protocol import hearing
 from protocol.domain import Domain
 from protocol.estimation import Weighted, fit
 from protocol.marginal import Table
@@ -82,7 +83,8 @@ def test_a_negative_weight_takes_out_what_another_table_says_again():
     assert fitted(tables, 100, (2, 2)).shares((0,)) == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
-def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pairs_is_held():
+def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pairs_is_held(monkeypatch):
+    monkeypatch.setattr(hearing, "LARGEST_MODEL", 0)
     random, domain, one = np.random.default_rng(5), Domain.of_sizes((2,) * 9), np.array([0.3, 0.7])
     rows, deviation = 10_000, 400.0
     cells = rows * np.einsum("i,j,k->ijk", one, one, one)
@@ -92,7 +94,7 @@ def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pair
     found = model_of(tables, domain, rows, LAPLACE).model.shares((0,))
     both = [table.counts.sum(axis=(1, 2)) / rows for table in tables]
     answers = [(first + 1 - second) / 2 for first, second in both]  # as there are exactly so many rows
-    assert found[0] == pytest.approx(np.mean(answers), abs=1e-3)
+    assert found[0] == pytest.approx(np.mean(answers), abs=5e-3)
     assert np.std(answers) > 0.02
 
 

@@ -74,3 +74,22 @@ def test_growing_ends_where_nothing_fits_any_more(monkeypatch):
     found = gathered(tables, Domain.of_sizes((2,) * count), 100, LAPLACE)
     assert size_of(found, (2,) * count) <= 8 * count
     assert len(tried) < len(tables) / 2
+
+
+def test_of_too_many_pairs_the_strongest_are_held_whether_they_were_counted_alone_or_in_a_view(monkeypatch):
+    monkeypatch.setattr(hearing, "LARGEST_MODEL", 24)
+    weak = np.array([[26.0, 24.0], [24.0, 26.0]])
+    view = np.zeros((2, 2, 2))
+    view[0, 0, 0] = view[1, 1, 1] = 50.0  # over 3, 4 and 5
+    tables = [*(Table(pair, weak, 0.1) for pair in combinations(range(5), 2) if pair != (3, 4))]
+    tables += [Table((0, 5), STRONG, 0.1), Table((3, 4, 5), view, 0.1)]
+    found = gathered(tables, Domain.of_sizes((2,) * 6), 100, LAPLACE)
+    held = {pair.variables for _, pair in found.pairs}
+    assert {(0, 5), (3, 4), (3, 5), (4, 5)} <= held
+    assert size_of(found, (2,) * 6) <= 24
+
+
+def test_pairs_that_one_model_can_hold_are_all_held_however_weak():
+    weak = np.full((2, 2), 25.0)
+    tables = [Table(pair, weak, 1e4) for pair in ((0, 1), (1, 2), (0, 3))]
+    assert len(gathered(tables, Domain.of_sizes((2,) * 4), 100, LAPLACE).pairs) == 3
