@@ -19,7 +19,7 @@ FACTOR = 1.5  # within which a prediction is meant to hold
 _STILL_THERE = 1.0  # noise after the fit, over that of the best combination of all tables: the fit reaches it
 _DRAWN_EVENLY = 0.4  # of the error of rows drawn one by one, where rows are drawn evenly from a fitted model
 _WEAK_STRONG = (0.5, 2.0)  # how much weaker or stronger than usual attributes may hang together
-_DROWNED = 1 / 15  # with so much noise in it, a pair of two-valued attributes is as strong as is assumed: who knows?
+_DROWNED = 1 / 20  # with so much noise in it, a pair of two-valued attributes is as strong as is assumed: who knows?
 _MOST_UNKNOWN = 0.25  # of the error may hang on how strongly two-valued attributes hang together
 
 

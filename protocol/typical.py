@@ -15,7 +15,7 @@ Shape = tuple[int, int]  # categories of the two attributes of a pair, the fewer
 
 _FALL = 2  # the k-th commonest category holds 1 / k^2 of what the commonest holds
 STRENGTH = 0.07  # mean distance of a pair's table from independence; exponential over the pairs
-_OF_TWO_VALUED = 0.02  # the same of two-valued attributes: they share less, and tables differ in it a hundred times
+_OF_TWO_VALUED = 0.017  # the same of two-valued attributes: they share less, and tables differ in it a hundred times
 _ALONE = 8  # categories looked at one by one; rarer ones in groups of similar ranks
 _STEPS, _CLOSE = 60, 1e-6  # of the search for what is taken off every cell
 
