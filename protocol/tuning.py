@@ -46,9 +46,9 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
         return _in_rounds(support, count, rows)
     if support < _POOR:
         why = (
-            f"a pair's cell holds {support:.1f} times its noise: two thirds go to single variables, the rest to a tree"
+            f"a pair's cell holds {support:.1f} times its noise: three fifths go to single variables, the rest to a tree"
         )
-        return Tuning("single", (13, 1, 0, 6), (0,) * len(rows), why)
+        return Tuning("single", (12, 2, 0, 6), (0,) * len(rows), why)
     rich = support >= _RICH
     further = count * 2 // 3 if rich else count // 2
     shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
