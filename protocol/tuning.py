@@ -46,7 +46,7 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
         return _in_rounds(support, count, rows)
     if support < _POOR:
         why = (
-            f"a pair's cell holds {support:.1f} times its noise: three fifths go to single variables, the rest to a tree"
+            f"a pair's cell holds {support:.1f} times its noise: three fifths for single variables, the rest for a tree"
         )
         return Tuning("single", (12, 2, 0, 6), (0,) * len(rows), why)
     rich = support >= _RICH
