@@ -138,7 +138,8 @@ class LiveRun:
 def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, opening: CuratorSums) -> Standing:
     """Where the run stands after these answers, `step` being the one that it was last known to be at.
 
-    Recovery: nothing here draws randomness, so that it stands where it stood, and asks the same bytes.
+    Recovery: nothing here draws randomness, so that it stands where it stood, and asks the same bytes. A model for
+    picks (score M) is fitted anew: the same program on the same machine fits the same.
     """
     for party, body in answers:
         state = move_on(state, opening) if state.is_complete else state

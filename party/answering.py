@@ -7,7 +7,8 @@ and schedule, price it by the party's own terms, look at the budget, compute, an
 in one transaction. Only then may anything leave.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -21,12 +22,13 @@ from party.house import House
 from party.invitation import JOINING, examined, loaded, place_in
 from party.ledger import REFUSAL, Request
 from party.ledger_tables import Amounts
+from party.logs import json_log, places
 from party.receipts import Receipt
 from party.sealed_state import Kept
 from protocol.agreement import agree
 from protocol.authentication import RECEIPT, receipt_text
 from protocol.counting import Rows
-from protocol.errors import CURATOR, DataError, OutOfTurn, PeerError, PlanError, SubnError
+from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.exact import digest
 from protocol.messages import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
 from protocol.participant import accept, answer, check
@@ -202,12 +204,14 @@ class Answering:
     def _answer(self, request: Request, task: Question, asked: str) -> Outgoing:
         joined = self._taken_up(request)
         state, terms = joined.kept.state, joined.terms
-        step = check(state, task)
+        with _no_question_stops_the_party(task):
+            step = check(state, task)
         if step.charge(state.me) > request.reserved:
             raise BudgetExhausted(
                 f"{step.name!r} costs {step.charge(state.me)}, {request.reserved} is set aside for it"
             )
-        state, reply = answer(state, task, joined.rows, self._stream)
+        with _no_question_stops_the_party(task):
+            state, reply = answer(state, task, joined.rows, self._stream)
         keys = task.keys if isinstance(task, Count) and task.keys is not None else joined.kept.keys
         following = _Joined(terms, joined.rows, Kept(state, keys))
         sent = self._record(request, asked, _mechanism(terms, step, task), following, step, reply)
@@ -345,6 +349,21 @@ def _why_refused(request: Request) -> str:
     if request.verdict == "refuse":
         return "; ".join(request.reasons)
     return request.reason or "the data owner does not want to take part"
+
+
+@contextmanager
+def _no_question_stops_the_party(task: Question) -> Iterator[None]:
+    """A question that nobody foresaw is declined: a party that stops would find it in its inbox again.
+
+    Privacy: what went wrong is not said to the curator, as it might have to do with rows; the log says where.
+    """
+    try:
+        yield
+    except SubnError:
+        raise
+    except Exception as error:
+        json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
+        raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error
 
 
 def _ciphertexts(terms: Terms, step: Step, task: Question) -> int:

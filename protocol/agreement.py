@@ -4,11 +4,13 @@ It does not know rows. Every refusal is one sentence that says what was found, w
 """
 
 from fractions import Fraction
+from math import isqrt
 
 from crypto.errors import MalformedKey, NoiseOutOfReach
 from crypto.masking import agree as exchange
 from crypto.paillier import LARGEST_BITS, SMALLEST_BITS
 from crypto.signing import check_public
+from protocol.covering import SMALLEST_SHARE
 from protocol.errors import CURATOR, PlanError, PriceError
 from protocol.plan import Plan
 from protocol.privacy import useful_degree
@@ -106,6 +108,11 @@ def _check_method(terms: Terms) -> None:
     if len(plan.picks) != plan.parties or sum(plan.picks) != domain.count:
         raise PlanError(
             f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
+        )
+    if plan.merging and (plan.score, plan.views) != ("M", "single"):
+        raise PlanError(
+            "categories are merged by the counts of single variables, before score M picks: choose update=guided and "
+            "views=single, or merging=false"
         )
     if plan.method != "dp-subn":
         return
@@ -220,4 +227,15 @@ def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
     if step.stage == "candidates":
         # The count is about right; a quarter of the share leaves room for networks with more candidates.
         return terms.plan.law.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
-    return terms.plan.law.rate(step.budget / terms.domain.count)
+    apart = _smallest_share(terms) if step.stage in ("tables", "parameters") else 1
+    return terms.plan.law.rate(step.budget / (apart * terms.domain.count))
+
+
+def _smallest_share(terms: Terms) -> int:
+    """How many times smaller than an equal share that of a table can be, at most; without picks all are single."""
+    plan, sizes = terms.plan, sorted((1, *terms.domain.sizes))
+    if plan.table_budgets == "equal":
+        return 1
+    largest = sizes[-1] * (sizes[-2] if plan.split[1] else 1)
+    smallest = min(2, sizes[1]) if plan.merging else sizes[1]
+    return min(SMALLEST_SHARE, isqrt(-(-largest // smallest) - 1) + 1)

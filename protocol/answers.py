@@ -114,7 +114,8 @@ def _place_by_model(state: PartyState, step: Step, task: Place, rows: Rows, stre
     private_picks = picks - len(found)
     for _ in range(private_picks):
         if step.stage == "initial":
-            options = tree_options(terms.domain.count, [f.child for f in (*families, *found)])
+            every = tree_options(terms.domain.count, [f.child for f in (*families, *found)])
+            options = [o for o in every if terms.limits.admits(terms.domain, o[0], o[1:])]
         else:
             options = admissible_pairs(reference.domain.sizes, [*taken, *(f.variables for f in found)])
         if options:

@@ -38,6 +38,7 @@ from protocol.noise_laws import LAPLACE, NoiseLaw
 Objective = Literal["expected-error", "paper"]
 Budgets = Literal["equal", "cube-root", "square-root"]
 
+SMALLEST_SHARE = 4  # of an equal share, as a divisor: no table's share is smaller
 LARGEST_VIEW = 2**20  # cells
 _BOTH_ORDERS_UP_TO = 100  # variables
 _ROOTS: dict[Budgets, int] = {"cube-root": 3, "square-root": 2}  # best for Laplace and for Gaussian noise (covering.md)
@@ -122,9 +123,13 @@ def single_views(domain_sizes: Sequence[int], budgets: Budgets) -> Cover:
 def table_weights(cells: Sequence[int]) -> tuple[int, ...]:
     """Shares of tables of so many cells with the least noise over all of them: proportional to the root of cells.
 
-    A table's noise is its cells over its share; the sum of c / w with a fixed sum of w is least where w ~ sqrt(c).
+    A table's noise is its cells over its share; the sum of c / w with a fixed sum of w is least where w ~ sqrt(c). No
+    weight is below a third of the mean one, so that no share is below a quarter of an equal one: the noise of a share
+    without bound could not be drawn.
     """
-    return tuple(int(gmpy2.isqrt(gmpy2.mpz(count) << 32)) for count in cells)
+    roots = [int(gmpy2.isqrt(gmpy2.mpz(count) << 32)) for count in cells]
+    least = -(-sum(roots) // ((SMALLEST_SHARE - 1) * max(1, len(roots))))
+    return tuple(max(root, least) for root in roots)
 
 
 def build_views(design: Design, start: int = 0) -> Iterator[Variables]:

@@ -136,7 +136,7 @@ def _guided(
         "table_budgets": "square-root",
         "cover_budgets": "square-root" if tuning.views == "single" else chosen["cover_budgets"],
         "estimate": "graphical-model",
-        "merging": True,
+        "merging": wishes.get("views", tuning.views) == "single",
         "split": tuple(Fraction(share, sum(tuning.shares)) * budget for share in tuning.shares),
     }
     return {name: value for name, value in found.items() if name not in asked}

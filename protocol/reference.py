@@ -11,16 +11,19 @@ import numpy as np
 
 from crypto.randomness import Stream
 from protocol.counting import Rows
+from protocol.covering import LARGEST_VIEW
 from protocol.domain import Domain, Merged, Variables
 from protocol.drawing import draw_rows
 from protocol.estimation import Model
 from protocol.guidance import REFERENCE_ROWS
+from protocol.hearing import LARGEST_MODEL
 from protocol.junction import JunctionTree, cells
 from protocol.messages import Place
 from protocol.secure_sum import WORD_BYTES, split_vector, words_from_bytes, words_to_bytes
 from protocol.terms import Terms
 
-_WEIGHTS = 1 << 20  # of a whole clique: finer than the reference, too coarse to show in which order floats were added
+_WEIGHTS = 1 << 20  # finer than the reference, too coarse to show in which order floats were added
+_FEW = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,14 @@ class Guide:
 
     @classmethod
     def of(cls, model: Model, tables: int) -> "Guide":
-        weights = [np.rint(own.ravel() * _WEIGHTS).astype(np.uint64) for own in model.cliques]
+        weights = [np.rint(own.ravel() * _weights(own.size)).astype(np.uint64) for own in model.cliques]
         return cls(tables, model.tree.cliques, model.tree.parents, words_to_bytes(np.concatenate(weights)))
 
 
 def guide_problem(domain: Domain, task: Place) -> str:
     """What keeps a message's model from being one over this domain's coarsest variables; nothing if it is one."""
     sizes, inside = _sizes(domain), set[int]()
+    largest = LARGEST_VIEW + LARGEST_MODEL + sum(sizes)
     if not task.cliques or len(task.parents) != len(task.cliques):
         return "a model without a parent for every clique"
     for place, (clique, parent) in enumerate(zip(task.cliques, task.parents, strict=True)):
@@ -48,10 +52,15 @@ def guide_problem(domain: Domain, task: Place) -> str:
             return f"a model with a clique over {clique}, which is no set of variables"
         if parent > max(0, place - 1) or not inside & set(clique) <= set(task.cliques[parent]):
             return f"a model whose clique {clique} does not hang together with its parent"
+        if set(clique) <= inside:
+            return f"a model whose clique {clique} says nothing new"
         inside |= set(clique)
     if len(inside) != len(sizes):
         return f"a model of {len(inside)} variables, {len(sizes)} expected"
-    expected = WORD_BYTES * sum(cells(sizes, clique) for clique in task.cliques)
+    numbers = sum(cells(sizes, clique) for clique in task.cliques)
+    if numbers > largest:
+        return f"a model of {numbers} numbers, at most {largest} expected"
+    expected = WORD_BYTES * numbers
     if len(task.blob) != expected:
         return f"a model of {len(task.blob)} bytes, {expected} expected"
     return ""
@@ -78,6 +87,11 @@ def _reference(
     columns = map(np.concatenate, zip(*batches, strict=True))
     narrow = [column.astype(np.min_scalar_type(size - 1)) for column, size in zip(columns, sizes, strict=True)]
     return Rows(Domain.of_sizes(sizes), narrow)
+
+
+def _weights(numbers: int) -> int:
+    """Of a whole clique: finer for those of very many numbers, each of which has little."""
+    return _WEIGHTS * max(1, numbers // _FEW)
 
 
 def _sizes(domain: Domain) -> tuple[int, ...]:

@@ -96,9 +96,18 @@ def check_place(state: PartyState, step: Step, task: Place) -> None:
         Network.of(families, state.terms.domain)
     except ValueError as error:
         raise FailedCheck(CURATOR, f"sent families that make no network: {error}") from None
-    if any(len(set(pair)) != 2 or max(pair) >= state.terms.domain.count for pair in task.further):
-        raise FailedCheck(CURATOR, f"sent in {step.name!r} further pairs that are no pairs of variables")
+    _check_further(state.terms, step, task.further)
     _check_guide(state.terms, step, task)
+
+
+def _check_further(terms: Terms, step: Step, pairs: Sequence[Variables]) -> None:
+    most = terms.plan.rounds * sum(terms.plan.further)
+    if len(pairs) > most or len(set(pairs)) < len(pairs):
+        raise FailedCheck(
+            CURATOR, f"sent in {step.name!r} {len(pairs)} further pairs, at most {most} different ones expected"
+        )
+    if any(len(pair) != 2 or pair[0] == pair[1] or max(pair) >= terms.domain.count for pair in pairs):
+        raise FailedCheck(CURATOR, f"sent in {step.name!r} further pairs that are no pairs of variables")
 
 
 def _check_guide(terms: Terms, step: Step, task: Place) -> None:
@@ -124,7 +133,7 @@ def _check_merged(terms: Terms, step: Step, merged: Sequence[Merged]) -> None:
         )
     for base, groups in merged:
         size = terms.domain.sizes[base]
-        if len(groups) != size or set(groups) != set(range(max(groups) + 1)) or max(groups) + 1 >= size:
+        if len(groups) != size or set(groups) != set(range(max(groups) + 1)) or not 1 <= max(groups) < size - 1:
             raise FailedCheck(CURATOR, f"merges {size} categories of variable {base} in {step.name!r} not into fewer")
 
 

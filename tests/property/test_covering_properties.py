@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.covering import cover, direct_pairs
+from protocol.covering import SMALLEST_SHARE, cover, direct_pairs, table_weights
 
 SIZES = st.lists(st.integers(1, 30), min_size=2, max_size=28)
 
@@ -38,3 +38,10 @@ def test_more_freedom_never_costs_more(sizes):
     slack = 1 + 1e-4  # weights are whole numbers
     assert uneven <= powers * slack
     assert powers <= min(primes, paper, pairs) * slack
+
+
+@given(st.lists(st.integers(1, 2**20), min_size=1, max_size=60))
+def test_no_tables_share_is_far_below_an_equal_one(cells):
+    weights = table_weights(cells)
+    assert min(weights) * SMALLEST_SHARE * len(cells) >= sum(weights)
+    assert list(weights) == [weights[cells.index(count)] for count in cells]

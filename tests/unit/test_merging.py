@@ -5,9 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import protocol.terms
 from crypto.randomness import Stream
 from protocol.domain import Domain
-from protocol.errors import CURATOR, FailedCheck
+from protocol.errors import CURATOR, FailedCheck, PlanError
 from protocol.guidance import REFERENCE_ROWS
 from protocol.marginal import Table
 from protocol.merging import Merging, merged_by, spread_table
@@ -15,7 +16,8 @@ from protocol.messages import Count, Place
 from protocol.modelling import model_of
 from protocol.participant import answer
 from protocol.phases import counted_domain
-from protocol.reference import reference_of
+from protocol.reference import guide_problem, reference_of
+from protocol.schema import Schema
 from protocol.secure_sum import words_from_bytes
 from protocol.synthesis import synthetic_codes
 from tests.support import BITS, CITIES, Driver, random_codes, terms_of
@@ -184,6 +186,7 @@ def test_a_model_is_fitted_once_for_all_parties_of_a_round():
             {"cliques": ((0, 1), (2,), (1, 2)), "parents": (0, 0, 1)},
             "a model whose clique (1, 2) does not hang",
         ),
+        ({"cliques": ((0, 1), (0,))}, "a model whose clique (0,) says nothing new"),
         ({"cliques": ((0,), (1,))}, "a model of 2 variables, 3 expected"),
         ({"cliques": ((0, 1), (2,)), "blob": bytes(8)}, "a model of 8 bytes, "),
     ],
@@ -192,6 +195,59 @@ def test_a_model_that_is_none_is_refused(change, complaint):
     run = guided("further/1")
     task = run.tasks()[0].model_copy(update={"parents": (0, 0)} | change)
     assert refused(run, task).startswith(f"curator: sent with 'further/1' {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("further", "complaint"),
+    [
+        (((0, 2, 2),), "further pairs that are no pairs of variables"),
+        (((0, 1, 0),), "further pairs that are no pairs of variables"),
+        (((1, 1),), "further pairs that are no pairs of variables"),
+        (((0, 9),), "further pairs that are no pairs of variables"),
+        (((0, 1), (0, 2)), "2 further pairs, at most 1 different ones expected"),
+        (((0, 1),) * 2, "2 further pairs, at most 1 different ones expected"),
+    ],
+)
+def test_further_pairs_are_pairs_and_no_more_than_were_picked(further, complaint):
+    run = guided("further/1", rounds=1)
+    task = run.tasks()[0].model_copy(update={"further": further})
+    assert refused(run, task) == f"curator: sent in 'further/1' {complaint}"
+
+
+def test_a_model_larger_than_any_is_refused_before_it_is_looked_at():
+    sizes = (400, 400, 400)
+    terms = terms_of(wide(*sizes), (20000, 20000), 100, update="guided", noise="local")
+    task = Place(plan="0" * 64, step="initial/1", families=(), cliques=((0, 1, 2),), parents=(0,))
+    assert guide_problem(terms.domain, task).startswith("a model of 64000000 numbers, at most 1")
+
+
+def test_pairs_too_large_for_a_table_are_not_picked(monkeypatch):
+    """The curator would refuse them after they were paid for."""
+    monkeypatch.setattr(protocol.terms, "LARGEST_VIEW", 30)  # grade and city, which depend on each other, have 60 cells
+    terms = terms_of(CITIES, ROWS, 10**6, update="guided", views="single", noise="local", merging=False)
+    run = Driver(terms, random_codes(CITIES, ROWS), clear=True).run_to("parameters")
+    assert {1, 2} not in [set(family.variables) for family in run.state.knowledge.families]
+
+
+def test_an_honest_run_draws_its_noise_however_different_its_tables_are():
+    """The smallest share of a pass is known before the run, so that none dies of noise that cannot be drawn."""
+    schema = wide(2, 2, *[100] * 8)
+    terms = terms_of(schema, (4000, 4000, 4000), "0.012", update="guided", noise="distributed")
+    Driver(terms, random_codes(schema, (4000, 4000, 4000))).finish()
+    with pytest.raises(PlanError, match="the noise of 'parameters' is too wide"):
+        terms_of(schema, (4000, 4000, 4000), "0.01", update="guided", noise="distributed")
+
+
+def test_only_picks_by_the_model_go_with_merging():
+    with pytest.raises(PlanError, match="categories are merged by the counts of single variables, before score M"):
+        terms_of(CITIES, ROWS, 1, update="accumulate", merging=True)
+
+
+def wide(*sizes: int) -> Schema:
+    values = [[f"v{code}" for code in range(size)] for size in sizes]
+    return Schema.parse(
+        {"attributes": [{"name": f"a{i}", "kind": "categorical", "values": one} for i, one in enumerate(values)]}
+    )
 
 
 @pytest.mark.parametrize("weight", [0, 2**64 - 1])

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from fastapi import Request, Response
 
+from party import answering
 from party.answering import Answering
 from party.client import Declined
 from party.errors import DiskFull, RolledBack
@@ -259,6 +260,22 @@ def test_more_than_the_plan_allows_is_refused_and_ends_the_run(fake, parties):
     request = party.ledger.request(RUN)
     assert (request.state, request.outcome, request.spent, request.reserved) == ("ended", "refused", 0, 0)
     assert party.killed().answering.handle(RUN, greedy) == refusal
+
+
+@pytest.mark.parametrize("stage", ["check", "answer"])
+def test_a_question_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake, parties, monkeypatch, stage):
+    """It would stop again at each restart, with the question still in its inbox; what went wrong stays in the house."""
+    join(fake, parties)
+    party = parties[2]
+
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("17 rows")
+
+    monkeypatch.setattr(answering, stage, breaks)
+    reason = reason_of(party.answering.handle(RUN, task_of(fake, party)).reply)
+    assert reason == "curator: asks in 'correlations' for what cannot be worked out"
+    assert party.ledger.request(RUN).outcome == "refused"
+    assert party.ledger.spent("patients") == 0
 
 
 def test_a_step_of_a_run_that_it_has_not_joined_is_refused(tmp_path, fake):
