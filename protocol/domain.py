@@ -66,6 +66,11 @@ class Domain:
         """Each variable's coarsest generalisation."""
         return tuple(self.variants[self.base(v)][-1] for v in variables)
 
+    @cached_property
+    def coarse_sizes(self) -> tuple[int, ...]:
+        """By base variable, of its coarsest generalisation: what tables of several variables count."""
+        return self.shape(self.coarsest(range(self.count)))
+
     def cells(self, variables: Iterable[int]) -> int:
         return math.prod(self.sizes[v] for v in variables)
 

@@ -60,11 +60,6 @@ class Encoding:
         _refuse_equal_names(variables)
         return cls(name, Domain(tuple(variables)), tuple(blocks), schema.sizes)
 
-    @property
-    def attribute_variables(self) -> tuple[Variables, ...]:
-        """The base variables of each attribute."""
-        return tuple(block.variables for block in self.blocks)
-
     def encode(self, codes: Sequence[Codes]) -> list[Codes]:
         """The columns of the base variables, from the columns of the attributes."""
         columns: list[Codes] = []

@@ -49,7 +49,7 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw)
     found = {variable: _best_single(variable, tables, domain) for variable in range(domain.count)}
     known = {variable: table for variable, table in found.items() if table is not None}
     merging = Merging.of(domain, known, total)
-    small = _merged(domain)
+    small = Domain.of_sizes(domain.coarse_sizes)
     heard = _heard(tables, domain, total, law)
     weighted = [_weighted(table, table.variance, times) for table, times in heard.parts(small)]
     weighted += [_weighted(*merging.merge(table), 1) for table in tables if len(table.variables) == 1]
@@ -60,14 +60,14 @@ def network_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLa
     """The model's structure as a network: what is eliminated first comes last, its neighbours left are its parents."""
     families = [
         Family(variable, tuple(v for v in range(domain.count) if neighbours >> v & 1))
-        for variable, neighbours in elimination(_merged(domain).sizes, _heard(tables, domain, total, law).cliques)
+        for variable, neighbours in elimination(domain.coarse_sizes, _heard(tables, domain, total, law).cliques)
     ]
     return Network.of(reversed(families), domain)
 
 
 def _heard(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> Heard:
     """What the tables of several variables say, over merged categories."""
-    small = _merged(domain)
+    small = Domain.of_sizes(domain.coarse_sizes)
     joint = [_rising(table, domain, small) for table in tables if len(table.variables) > 1]
     return gathered(joint, small, total, law)
 
@@ -93,11 +93,6 @@ def _shares(merging: Merging, known: Mapping[int, Table], total: int) -> list[Ar
         project_to_simplex(merging.merge(known[v])[0].counts, total) / total if v in known else np.full(size, 1 / size)
         for v, size in enumerate(merging.sizes)
     ]
-
-
-def _merged(domain: Domain) -> Domain:
-    """The variables as tables of two and more count them."""
-    return Domain.of_sizes(domain.shape(domain.coarsest(range(domain.count))))
 
 
 def _rising(table: Table, domain: Domain, small: Domain) -> Table:

@@ -124,20 +124,20 @@ def _guided(
     budget = _rho(epsilon, chosen["delta"]) if chosen.get("privacy") == "zcdp" else epsilon
     # Of the noise modes, `distributed` keeps K / (K - t) shares of noise and `selected` t + 1: never fewer.
     noise = "distributed" if parties > insiders else "selected"
-    shares = Fraction(parties, parties - insiders) if parties > insiders else Fraction(1)
-    tuning = tuned(sizes, [member.rows for member in members], budget, law, float(shares))
+    tuning = tuned(sizes, [member.rows for member in members], budget, law, insiders)
+    views = wishes.get("views") or tuning.views
     found = {
         "noise": noise,
         "update": "guided",
         "rounds": tuning.rounds,
         "score": "M",
-        "views": tuning.views,
+        "views": views,
         "further": tuning.further,
         "table_budgets": "square-root",
-        "cover_budgets": "square-root" if tuning.views == "single" else chosen["cover_budgets"],
+        "cover_budgets": "square-root" if views == "single" else chosen["cover_budgets"],
         "estimate": "graphical-model",
-        "merging": wishes.get("views", tuning.views) == "single",
-        "split": tuple(Fraction(share, sum(tuning.shares)) * budget for share in tuning.shares),
+        "merging": views == "single",
+        "split": tuning.split(budget),
     }
     return {name: value for name, value in found.items() if name not in asked}
 

@@ -41,7 +41,7 @@ def _about_budget(terms: Terms) -> str:
 def _what_is_counted(plan: Plan) -> str:
     if plan.views == "pairs":
         return "every pair of attributes is counted, several at once in views: the budget bears their noise"
-    tree = "every attribute alone, and a tree of pairs that links them all"
+    tree = "every attribute alone, and a tree of pairs where one is worth its noise"
     if not plan.guided_rounds:
         return f"the budget bears the noise of few tables: {tree}"
     again = f" in each of {plan.guided_rounds} rounds" if plan.guided_rounds > 1 else ""
@@ -50,14 +50,12 @@ def _what_is_counted(plan: Plan) -> str:
 
 def _tuning(terms: Terms) -> Tuning:
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
-    honest = max(1, plan.parties - plan.insiders)
-    shares = plan.parties / honest if plan.parties > plan.insiders else 1.0
-    return tuned(sizes, [member.rows for member in plan.members], sum(plan.split, Fraction(0)), plan.law, shares)
+    budget = sum(plan.split, Fraction(0))
+    return tuned(sizes, [member.rows for member in plan.members], budget, plan.law, plan.insiders)
 
 
 def _is_of(plan: Plan, found: Tuning) -> bool:
-    whole = sum(plan.split, Fraction(0))
-    split = tuple(Fraction(share, sum(found.shares)) * whole for share in found.shares)
+    split = found.split(sum(plan.split, Fraction(0)))
     return (plan.views, plan.split, plan.further) == (found.views, split, found.further)
 
 

@@ -43,7 +43,7 @@ class Guide:
 
 def guide_problem(domain: Domain, task: Place) -> str:
     """What keeps a message's model from being one over this domain's coarsest variables; nothing if it is one."""
-    sizes, inside = _sizes(domain), set[int]()
+    sizes, inside = domain.coarse_sizes, set[int]()
     largest = LARGEST_VIEW + LARGEST_MODEL + sum(sizes)
     if not task.cliques or len(task.parents) != len(task.cliques):
         return "a model without a parent for every clique"
@@ -76,7 +76,7 @@ def _reference(
     terms: Terms, merged: Sequence[Merged], cliques: tuple[Variables, ...], parents: tuple[int, ...], blob: bytes
 ) -> Rows:
     """Privacy: the stream is public, because nothing secret is drawn: the law of a pick holds for any reference."""
-    sizes = _sizes(terms.domain.with_merged(merged))
+    sizes = terms.domain.with_merged(merged).coarse_sizes
     tree = JunctionTree(sizes, cliques, parents)
     words = split_vector(words_from_bytes(blob), [cells(sizes, clique) for clique in cliques])
     weights = tuple(
@@ -92,7 +92,3 @@ def _reference(
 def _weights(numbers: int) -> int:
     """Of a whole clique: finer for those of very many numbers, each of which has little."""
     return _WEIGHTS * max(1, numbers // _FEW)
-
-
-def _sizes(domain: Domain) -> tuple[int, ...]:
-    return domain.shape(domain.coarsest(range(domain.count)))

@@ -30,10 +30,14 @@ class Tuning:
     why: str
     rounds: int = 1
 
+    def split(self, budget: Fraction) -> tuple[Fraction, ...]:
+        return tuple(Fraction(share, sum(self.shares)) * budget for share in self.shares)
 
-def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: NoiseLaw, shares_of_noise: float) -> Tuning:
-    """Which phases the budget pays for. `shares_of_noise` is the retained variance over that of one full share."""
-    total, count = sum(rows), len(sizes)
+
+def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: NoiseLaw, insiders: int) -> Tuning:
+    """Which phases the budget pays for, with noise mode `distributed` wherever there is somebody to protect."""
+    total, count, parties = sum(rows), len(sizes), len(rows)
+    shares_of_noise = parties / (parties - insiders) if parties > insiders else 1.0
     if count < 2:
         return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single variable has no network")
     for_views = _parts_for_views(count, budget, law)

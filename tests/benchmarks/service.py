@@ -31,7 +31,7 @@ def main() -> None:
         _pool(home, Path(folder))
         print(f"{len(PARTIES)} parties of {ROWS:,} rows, {len(schema.names)} attributes, 3072-bit keys, noise selected")
         for number in range(TIMES):
-            over_http, simulated = _over_http(home), _simulated(home, Path(folder))
+            over_http, simulated = _over_http(home), _simulated(Path(folder))
             ratio = over_http / simulated
             print(f"run {number + 1}: over HTTP {over_http:5.2f} s, simulated {simulated:5.2f} s, ratio {ratio:.2f}")
         _print_idle(home)
@@ -44,7 +44,7 @@ def _over_http(home: Cluster) -> float:
     return perf_counter() - started
 
 
-def _simulated(home: Cluster, folder: Path) -> float:
+def _simulated(folder: Path) -> float:
     """`subn simulate` with the same settings over the same rows, from files to files; Python has started already."""
     out = folder / "simulated"
     settings = Settings("2", len(PARTIES), "dp-subn", "recommended", "random", {"noise": "selected"})

@@ -28,14 +28,14 @@ def test_native_has_one_variable_per_attribute():
     native = encoding("native", FIVE, categorical("y", 2, missing=[""]))
     assert native.domain.sizes == (5, 3)
     assert native.domain.names((0, 1)) == ["x", "y"]
-    assert native.attribute_variables == ((0,), (1,))
+    assert [block.variables for block in native.blocks] == [(0,), (1,)]
     assert all(block.valid.all() for block in native.blocks)
 
 
 def test_binary_puts_the_most_significant_bit_first():
     binary = encoding("binary", categorical("y", 2), FIVE)
     assert binary.domain.names(range(4)) == ["y:0", "x:2", "x:1", "x:0"]
-    assert binary.attribute_variables == ((0,), (1, 2, 3))
+    assert [block.variables for block in binary.blocks] == [(0,), (1, 2, 3)]
     columns = binary.encode([every_code(2)[[0] * 5], every_code(5)])
     assert [column.tolist() for column in columns[1:]] == [[0, 0, 0, 0, 1], [0, 0, 1, 1, 0], [0, 1, 0, 1, 0]]
 

@@ -23,8 +23,7 @@ def recommended(epsilon: str = "1", schema: Any = MIXED, **wishes: Any) -> Terms
 def test_a_tuned_plan_gives_the_reason_that_it_was_tuned_for(schema, epsilon, wishes):
     terms = recommended(epsilon, schema, **wishes)
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
-    shares = 3 / (3 - plan.insiders)
-    found = tuned(sizes, ROWS, sum(plan.split, Fraction(0)), LAWS[plan.privacy], shares)
+    found = tuned(sizes, ROWS, sum(plan.split, Fraction(0)), LAWS[plan.privacy], plan.insiders)
     why = reasons(terms)[0]
     assert why.endswith(f"({found.why}).")
     assert ("in views" in why) == (plan.views == "pairs")

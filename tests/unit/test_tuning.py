@@ -25,7 +25,7 @@ ROWS = (15_000, 15_000, 15_000)
 def test_small_pairs_are_counted_and_large_ones_picked_with_rounds_when_the_budget_bears_them(
     sizes, epsilon, views, has_rounds
 ):
-    found = tuned(sizes, ROWS, Fraction(epsilon), LAPLACE, 1.5)
+    found = tuned(sizes, ROWS, Fraction(epsilon), LAPLACE, 1)
     assert found.views == views
     assert bool(found.shares[2]) == (sum(found.further) > 0) == has_rounds
     assert found.shares[3] > 0
@@ -40,12 +40,12 @@ def test_a_larger_budget_or_less_noise_lowers_the_expected_error_of_pairs():
 
 
 def test_one_variable_needs_no_network():
-    assert tuned((5,), (10, 10), Fraction(1), LAPLACE, 2).further == (0, 0)
+    assert tuned((5,), (10, 10), Fraction(1), LAPLACE, 1).further == (0, 0)
 
 
 @pytest.mark.parametrize(("variables", "rows", "epsilon"), [(50, 10**6, "0.05"), (16, 10**5, "0.05"), (23, 10**5, "3")])
 def test_the_last_pass_gets_little_beside_views_but_noise_that_can_be_drawn(variables, rows, epsilon):
-    found = tuned((2,) * variables, (rows, rows), Fraction(epsilon), LAPLACE, 2)
+    found = tuned((2,) * variables, (rows, rows), Fraction(epsilon), LAPLACE, 1)
     assert found.views == "pairs"
     share = Fraction(found.shares[3], sum(found.shares))
     assert share <= Fraction(1, 5)
@@ -55,5 +55,5 @@ def test_the_last_pass_gets_little_beside_views_but_noise_that_can_be_drawn(vari
 
 
 def test_with_gaussian_noise_the_last_pass_gets_a_hundredth():
-    found = tuned((2,) * 16, (10**5,), Fraction(1, 1000), GAUSSIAN, 1)
+    found = tuned((2,) * 16, (10**5,), Fraction(1, 1000), GAUSSIAN, 0)
     assert (found.views, found.shares) == ("pairs", (99, 0, 0, 1))
