@@ -11,7 +11,7 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from crypto.errors import BrokenSum, MalformedKey
-from crypto.paillier import STATISTICAL_BITS
+from crypto.paillier.public import STATISTICAL_BITS
 from crypto.randomness import Stream, derive_key
 
 

@@ -10,7 +10,7 @@ import phe.paillier
 from gmpy2 import mpz
 
 from crypto.errors import MalformedKey
-from crypto.paillier import DEFAULT_BITS, PublicKey
+from crypto.paillier.public import DEFAULT_BITS, PublicKey
 
 
 class _Half:

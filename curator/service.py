@@ -6,19 +6,19 @@ It does not know HTTP.
 from dataclasses import dataclass, field
 
 from crypto.randomness import Stream
-from curator.authentication import Authentication
-from curator.certificates import Certificates
-from curator.directory import Directory
+from curator.accounts.authentication import Authentication
+from curator.accounts.registry import Directory
+from curator.accounts.sessions import Sessions
 from curator.errors import CuratorError
-from curator.health import Health
-from curator.keys import CuratorKeys, metrics_token
-from curator.metrics import Metrics
-from curator.orchestrator import Orchestrator
-from curator.relay import Relay
-from curator.run_views import RunViews
-from curator.sessions import Sessions
+from curator.home.certificates import Certificates
+from curator.home.keys import CuratorKeys, metrics_token
+from curator.operations.health import Health
+from curator.operations.metrics import Metrics
+from curator.runs.orchestrator import Orchestrator
+from curator.runs.relay import Relay
+from curator.runs.views import RunViews
 from curator.settings import Clock, Settings, system_clock
-from curator.store import Store
+from curator.store.store import Store
 
 _TOKEN_BYTES = 16
 

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from curator.errors import SettingsError
-from protocol.connection import is_loopback
+from protocol.services.connection import is_loopback
 
 PREFIX = "SUBN_CURATOR_"
 LONGEST_WAIT = 365 * 24 * 3600  # seconds

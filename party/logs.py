@@ -10,7 +10,7 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from party.ledger import utc_now
+from party.books.ledger import utc_now
 from protocol.errors import SubnError
 
 

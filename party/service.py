@@ -14,16 +14,16 @@ from typing import Any
 
 import uvicorn
 
-from party.answering import Answering
-from party.api import METRICS_TOKEN_FILE, add_metrics, make_app, token_of
-from party.client import Curator, Log
+from party.answering.answering import Answering
+from party.app import METRICS_TOKEN_FILE, add_metrics, make_app, token_of
+from party.curator_link.client import Curator, Log
 from party.errors import SettingsError
-from party.health import Health
-from party.house import House, opened
-from party.lock import served_alone
+from party.home.home import House, opened
+from party.home.lock import served_alone
+from party.home.settings import Home, pinned_ca, write_new
 from party.logs import places
-from party.metrics import Metrics
-from party.settings import Home, pinned_ca, write_new
+from party.operations.health import Health
+from party.operations.metrics import Metrics
 from party.worker import Worker
 from protocol.errors import SubnError
 

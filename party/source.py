@@ -23,11 +23,11 @@ from sqlalchemy import NullPool, create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from party.settings import Dataset
-from protocol.attributes import quoted
-from protocol.coding import BATCH, Coder, Problem, gather
+from party.home.settings import Dataset
 from protocol.errors import DataError
-from protocol.schema import Schema
+from protocol.tables.attributes import quoted
+from protocol.tables.coding import BATCH, Coder, Problem, gather
+from protocol.tables.schema import Schema
 
 Codes = NDArray[Any]  # uint8 or uint16
 Row = Sequence[str]

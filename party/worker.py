@@ -13,13 +13,13 @@ from contextlib import suppress
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import verify
-from party.answering import Answering, Outgoing
-from party.client import LONGEST_POLL, Backoff, Curator, Declined, Log, silent
+from party.answering.answering import Answering, Outgoing
+from party.curator_link.client import LONGEST_POLL, Backoff, Curator, Declined, Log, silent
 from party.errors import RolledBack
-from party.house import House
-from party.receipts import Receipt
-from protocol.authentication import RECEIPT, receipt_text_of_digest
+from party.home.home import House
 from protocol.errors import SubnError
+from protocol.messages.http import Receipt
+from protocol.messages.signatures import RECEIPT, receipt_text_of_digest
 
 ENDS = ("finished", "failed", "refused", "cancelled", "timed_out")
 DECISION_SECONDS = 5  # how soon the data owner's word is noticed, and the end of a run

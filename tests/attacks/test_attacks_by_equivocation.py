@@ -14,19 +14,19 @@ import pytest
 from gmpy2 import mpz
 
 from crypto.errors import BrokenSum
-from crypto.paillier import ciphertexts_from_bytes
+from crypto.paillier.public import ciphertexts_from_bytes
 from crypto.paillier_secret import SecretKey
 from crypto.sealing import info_for, seal
-from protocol import answers
-from protocol.answers import counts_of
-from protocol.counting import Rows
-from protocol.domain import Variables
-from protocol.group import selected_sums
-from protocol.messages import Contribution, Count, Keys
-from protocol.queries import layout_of
-from protocol.secure_sum import Vector, packing
-from protocol.terms import Terms
-from tests.support import BITS, CITIES, MIXED, Driver, identity, random_codes, terms_of
+from protocol.messages.tasks import Contribution, Count, Keys
+from protocol.plan.passes import layout_of
+from protocol.plan.terms import Terms
+from protocol.secure_sum.plain import Vector, packing
+from protocol.secure_sum.selected import selected_sums
+from protocol.stages import answers
+from protocol.stages.answers import counts_of
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Variables
+from tests.support.small_runs import BITS, CITIES, MIXED, Driver, identity, random_codes, terms_of
 
 ONE_TABLE: tuple[Variables, ...] = ((0, 1, 2),)  # 8 cells under the noise of the pass's whole budget
 FOUR_TABLES: tuple[Variables, ...] = ((0,), (1,), (2,), (3,))  # 8 cells, each table at a quarter of it

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from crypto.noise import discrete_laplace, laplace_bound
 from crypto.randomness import Stream
+from crypto.sampling.laplace import discrete_laplace, laplace_bound
 
 ALPHA = Fraction(1, 20)  # epsilon 0.1
 CELLS = 20_000

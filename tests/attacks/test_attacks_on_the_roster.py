@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import pytest
 
 from crypto.signing import sign
-from protocol import participant
 from protocol.errors import CURATOR, FailedCheck
-from protocol.messages import Reply, Task
-from protocol.run import ACCEPTANCE_CONTEXT
-from tests.support import BITS, Driver, identity, random_codes, terms_of
+from protocol.messages.tasks import Reply, Task
+from protocol.run import party as participant
+from protocol.run.curator import ACCEPTANCE_CONTEXT
+from tests.support.small_runs import BITS, Driver, identity, random_codes, terms_of
 
 ROWS = (30, 20, 10)
 VICTIM, CAREFUL, SLIPPED_IN = 0, 1, 2  # the last one's keys are the curator's own

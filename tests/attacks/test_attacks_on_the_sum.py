@@ -8,15 +8,15 @@ import pytest
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from crypto.blinding import Blinder, RerandomiserPool
 from crypto.errors import BrokenSum, Reused
-from crypto.indicator import make_indicator
 from crypto.masking import mask_residues, pair_key
-from crypto.noise import discrete_laplace, laplace_bound
-from crypto.packing import Packing
-from crypto.paillier import encrypt, multiply, random_unit
+from crypto.paillier.blinding import Blinder, RerandomiserPool
+from crypto.paillier.indicator import make_indicator
+from crypto.paillier.packing import Packing
+from crypto.paillier.public import encrypt, multiply, random_unit
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
+from crypto.sampling.laplace import discrete_laplace, laplace_bound
 
 ALPHA = Fraction(1, 20)
 BOUND = laplace_bound(ALPHA)

@@ -8,8 +8,8 @@ import pytest
 from gmpy2 import mpz
 
 from crypto.errors import MalformedCiphertext, MalformedKey, WrongProof
-from crypto.indicator import Indicator, check_indicator, opens_to, prove_indicator
-from crypto.paillier import PublicKey, check_ciphertexts, encrypt
+from crypto.paillier.indicator import Indicator, check_indicator, opens_to, prove_indicator
+from crypto.paillier.public import PublicKey, check_ciphertexts, encrypt
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from crypto.randomness import Stream
-from curator.simulation import Simulation, make_identities, member_of, simulate
-from curator.tables import opened_table
-from protocol.agreement import agree
-from protocol.coding import Coder, gather
-from protocol.comparison import average_distance
-from protocol.presets import make_plan
-from protocol.schema import Schema
-from protocol.synthesis import synthetic_codes
-from protocol.terms import Terms
+from curator.experiments.simulation import Simulation, make_identities, member_of, simulate
+from curator.results.csv_files import opened_table
+from protocol.plan.agreement import agree
+from protocol.plan.presets import make_plan
+from protocol.plan.terms import Terms
+from protocol.run.synthesis import synthetic_codes
+from protocol.tables.coding import Coder, gather
+from protocol.tables.distance import average_distance
+from protocol.tables.schema import Schema
 
 PARTIES = 3
 

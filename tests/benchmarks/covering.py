@@ -12,11 +12,11 @@ from collections import Counter
 
 import numpy as np
 
-from curator.view_study import averaged_error, covering_design
-from protocol.correlation import mutual_information_matrix, pair_tables
-from protocol.covering import Cover, cover, direct_pairs
-from protocol.domain import Domain
-from protocol.marginal import Table
+from curator.experiments.view_study import averaged_error, covering_design
+from protocol.network.mutual_information import mutual_information_matrix, pair_tables
+from protocol.tables.domain import Domain
+from protocol.tables.marginal import Table
+from protocol.views.cover import Cover, cover, direct_pairs
 
 ADULT = (16, 7, 16, 16, 16, 7, 14, 6, 5, 2, 8, 15, 16, 41, 2)
 CASES = {

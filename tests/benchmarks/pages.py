@@ -11,9 +11,9 @@ from threading import Thread
 
 import httpx
 
-from curator import run_records
-from tests.api_support import served
-from tests.curator_support import Desk
+from curator.store import run_records
+from tests.support.api import served
+from tests.support.curator import Desk
 
 _RUNS, _PAGES, _SECONDS, _EVENTS_EVERY = 500, 10, 20.0, 0.2
 _TIMES = 20

@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from crypto.gaussian import discrete_gaussian
-from crypto.noise import discrete_laplace, polya_share
 from crypto.randomness import Stream
+from crypto.sampling.gaussian import discrete_gaussian
+from crypto.sampling.laplace import discrete_laplace, polya_share
 
 EPSILON = Fraction(1, 10)
 DEVIATIONS = (10, 100, 1000, 100_000)  # of Gaussian noise

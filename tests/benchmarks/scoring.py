@@ -13,11 +13,11 @@ from typing import TypeVar
 import numpy as np
 
 from crypto.randomness import Stream
-from protocol.counting import Rows
-from protocol.domain import Domain
-from protocol.limits import Limits
-from protocol.scores import Scoring, scoring
-from protocol.selection import candidates, choose
+from protocol.network.limits import Limits
+from protocol.picks.by_score import candidates, choose
+from protocol.picks.scores import Scoring, scoring
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Domain
 
 T = TypeVar("T")
 BITS, DEGREE, ROWS = 49, 3, 48_842

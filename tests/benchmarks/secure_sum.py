@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from phe.paillier import EncryptedNumber, PaillierPrivateKey, PaillierPublicKey
 
-from crypto.blinding import Blinder
-from crypto.indicator import Indicator, check_indicator, hidden_permutation, make_indicator
 from crypto.masking import mask_residues, pair_key
-from crypto.noise import discrete_laplace, laplace_bound
-from crypto.packing import Packing
-from crypto.paillier import PublicKey, ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
+from crypto.paillier.blinding import Blinder
+from crypto.paillier.indicator import Indicator, check_indicator, hidden_permutation, make_indicator
+from crypto.paillier.packing import Packing
+from crypto.paillier.public import PublicKey, ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
+from crypto.sampling.laplace import discrete_laplace, laplace_bound
 
 CELLS = 20_000
 TOTAL_BOUND = 45_222

@@ -9,9 +9,9 @@ from time import perf_counter, sleep
 
 import psutil
 
-from curator.experiment import Request, Settings, run_experiment
-from curator.sample_data import SCHEMA
-from protocol.schema import Schema
+from curator.experiments.sample_data import SCHEMA
+from curator.experiments.simulate import Request, Settings, run_experiment
+from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, cluster
 
 PARTIES = ("north", "south", "west")

@@ -5,12 +5,12 @@ from time import perf_counter
 import numpy as np
 
 from crypto.randomness import Stream
-from protocol.domain import Domain
-from protocol.frontier import search_frontier
-from protocol.limits import Limits
-from protocol.marginal import Table
-from protocol.network import Family, Network
-from protocol.sampling import Model
+from protocol.model.ancestral_sampling import Model
+from protocol.network.frontier import search_frontier
+from protocol.network.limits import Limits
+from protocol.network.network import Family, Network
+from protocol.tables.domain import Domain
+from protocol.tables.marginal import Table
 
 
 def chain(count: int, degree: int, domain: Domain) -> Network:

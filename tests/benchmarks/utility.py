@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from curator.sweep import run_sweep
-from curator.sweep_cli import Bar
-from curator.sweep_figures import PREDICTED, Mean, draw, means, write_means
-from curator.sweep_grid import read_grid
-from protocol.prediction import FACTOR
+from curator.experiments.sweep.command import Bar
+from curator.experiments.sweep.figures import PREDICTED, Mean, draw, means, write_means
+from curator.experiments.sweep.grid import read_grid
+from curator.experiments.sweep.runner import run_sweep
+from protocol.forecast.error import FACTOR
 from tests.benchmarks.utility_data import DATA, ROOT
 
 HERE = Path(__file__).parent
@@ -360,7 +360,8 @@ def _predictions(book: Book) -> Iterator[str]:
     yield (
         f"What each plan predicts of its error, from public numbers alone, over what was measured: meant to lie within "
         f"{FACTOR} either way. The constants were set on adult and nltcs; acs and retail were held out, but for one. "
-        "Without a number: the plan says that public numbers do not tell it, and why (`protocol/prediction.md`)."
+        "Without a number: the plan says that public numbers do not tell it, and why "
+        "(`protocol/forecast/prediction.md`)."
     )
     expected = {(one.data, one.options, one.label): one.mean for one in book.means if one.quantity == PREDICTED}
     ratios = {

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from curator.evaluation import Question
+from curator.experiments.evaluation import Question
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("SUBN_DATA", ROOT.parent / "shared" / "data"))

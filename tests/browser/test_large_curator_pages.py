@@ -14,19 +14,19 @@ import pytest
 from playwright.sync_api import expect
 
 from crypto.randomness import Stream
-from curator import run_records
-from curator.report import Tally, report_html, report_json
-from protocol.agreement import agree
-from protocol.marginal import Table
-from protocol.network import Family
-from protocol.phases import Knowledge, Released
-from protocol.presets import make_plan
-from protocol.schema import Schema
-from protocol.terms import Terms
-from tests.api_support import served
+from curator.results.report import Tally, report_html, report_json
+from curator.store import run_records
+from protocol.network.network import Family
+from protocol.plan.agreement import agree
+from protocol.plan.presets import make_plan
+from protocol.plan.terms import Terms
+from protocol.stages.phases import Knowledge, Released
+from protocol.tables.marginal import Table
+from protocol.tables.schema import Schema
 from tests.browser.watching import Watched
-from tests.curator_support import Desk
-from tests.support import BITS, identity, members
+from tests.support.api import served
+from tests.support.curator import Desk
+from tests.support.small_runs import BITS, identity, members
 
 LONG = "Universitätsklinikum für Allgemein- & Unfall- und Wiederherstellungschirurgie (Standort Süd)"
 ARABIC, HEBREW = "مستشفى القدس العام", "בית חולים"

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from protocol.schema import Schema
+from protocol.tables.schema import Schema
 from tests.browser.watching import Watched
-from tests.fake_curator import FakeCurator
-from tests.owner_support import Served, a_table, ask, elsewhere, run_of, served, with_history
-from tests.party_support import ROWS, Party, write_keys
-from tests.support import BITS, MIXED
+from tests.support.fake_curator import FakeCurator
+from tests.support.owner import Served, a_table, ask, elsewhere, run_of, served, with_history
+from tests.support.party import ROWS, Party, write_keys
+from tests.support.small_runs import BITS, MIXED
 
 LONG = "Universitätsklinikum für Innere Medizin und Allgemeine Chirurgie der Stadt am großen Fluß, Haus 12"
 ARABIC = "مستشفى الجنوب التعليمي"

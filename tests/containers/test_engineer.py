@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from curator.sample_files import write_sample
-from protocol.manifest import verify_manifest
+from curator.experiments.sample_files import write_sample
+from protocol.run.manifest import verify_manifest
 from tests.containers.machinery import ROOT, Engine, Found, Project, free_port, own_address, project, run, wait
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

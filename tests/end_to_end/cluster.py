@@ -23,13 +23,13 @@ import httpx
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
-from curator.operator_client import ENDS
-from curator.tls import client_context
-from party import keys
-from party.cli import main as party_command
-from protocol.coding import labels
-from protocol.schema import Schema
-from tests.support import MIXED, random_codes
+from curator.home.tls import client_context
+from curator.operator.client import ENDS
+from party.commands.main import main as party_command
+from party.home import keys
+from protocol.tables.coding import labels
+from protocol.tables.schema import Schema
+from tests.support.small_runs import MIXED, random_codes
 
 PATIENCE = 60.0  # seconds until anything that must come is missed
 _POLL = 0.03

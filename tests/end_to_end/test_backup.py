@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from protocol.manifest import verify_manifest
+from protocol.run.manifest import verify_manifest
 from tests.end_to_end.cluster import Cluster, Site, cluster, command, wait
-from tests.postgres_server import postgres_server
+from tests.support.postgres import postgres_server
 
 PARTIES = ("Nord", "Süd")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from curator.cli import main
-from curator.quality import errors_against
-from curator.sample_files import write_sample
-from protocol.schema import Schema
+from curator.experiments.quality import errors_against
+from curator.experiments.sample_files import write_sample
+from curator.subn import main
+from protocol.tables.schema import Schema
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
@@ -25,7 +25,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
 
 def test_the_demonstration_ends_with_error_and_budgets_and_leaves_nothing_running(tmp_path: Path) -> None:
     out = tmp_path / "demo"
-    code = "import sys; from curator.cli import main; sys.exit(main())"
+    code = "import sys; from curator.subn import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "demo", "--method", "independent", "--parties", "2", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
         try:
@@ -45,7 +45,7 @@ def test_the_demonstration_ends_with_error_and_budgets_and_leaves_nothing_runnin
 
 def test_interrupted_it_stops_what_it_has_started(tmp_path: Path) -> None:
     out = tmp_path / "demo"
-    code = "import sys; from curator.cli import main; sys.exit(main())"
+    code = "import sys; from curator.subn import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "demo", "--parties", "2", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
         assert demo.stdout is not None
@@ -60,7 +60,7 @@ def test_interrupted_it_stops_what_it_has_started(tmp_path: Path) -> None:
 
 def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> None:
     out = tmp_path / "demo"
-    code = "import sys; from curator.cli import main; sys.exit(main())"
+    code = "import sys; from curator.subn import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "demo", "--parties", "2", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
         assert demo.stdout is not None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from curator.certificates import Certificates
-from curator.x509 import SERVER_DAYS, Pair, certificates_in, key_in, new_server_certificate, utc_now
+from curator.home.certificates import Certificates
+from curator.home.x509 import SERVER_DAYS, Pair, certificates_in, key_in, new_server_certificate, utc_now
 from tests.end_to_end.cluster import Cluster, cluster, command, wait
 
 MARKED = "zzz-marked-value"

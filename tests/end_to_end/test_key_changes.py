@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from protocol.manifest import verify_manifest
+from protocol.run.manifest import verify_manifest
 from tests.end_to_end.cluster import Cluster, cluster, wait
 
 PARTIES = ("north", "south")

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from curator.tls import client_context
-from protocol.agreement import agree
-from protocol.manifest import Manifest, verify_manifest
+from curator.home.tls import client_context
+from protocol.plan.agreement import agree
+from protocol.run.manifest import Manifest, verify_manifest
 from tests.end_to_end.cluster import Cluster, Site, cluster, wait
 
 ROOT = Path(__file__).parents[2]

@@ -10,11 +10,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from curator.notebook import Curator, RunDidNotFinish
-from curator.operator_client import CuratorRefused
+from curator.operator.client import CuratorRefused
+from curator.operator.notebook import Curator, RunDidNotFinish
 from protocol.errors import ManifestError, OperatorError
 from tests.end_to_end.cluster import Cluster, cluster
-from tests.support import MIXED
+from tests.support.small_runs import MIXED
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "curator.ipynb"
 
@@ -105,6 +105,6 @@ def test_what_cannot_work_is_refused_with_one_sentence(
 
 def test_it_needs_no_part_of_the_server() -> None:
     server = {"fastapi", "starlette", "uvicorn", "sqlalchemy", "duckdb", "jinja2", "prometheus_client"}
-    program = f"import sys, curator.notebook; print(sorted({server} & set(sys.modules)))"
+    program = f"import sys, curator.operator.notebook; print(sorted({server} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

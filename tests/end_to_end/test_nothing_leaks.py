@@ -21,9 +21,9 @@ import psutil
 import pytest
 from sqlalchemy import create_engine, text
 
-from protocol.schema import Schema
+from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, Site, cluster, wait
-from tests.postgres_server import postgres_server
+from tests.support.postgres import postgres_server
 
 SCHEMA = Schema.parse(
     json.dumps(

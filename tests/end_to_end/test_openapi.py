@@ -19,9 +19,9 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 from crypto.randomness import Stream
 from crypto.signing import sign
 from curator.settings import system_clock
-from protocol import authentication as a
-from tests.api_support import served
-from tests.curator_support import Clock, Desk
+from protocol.messages import signatures as a
+from tests.support.api import served
+from tests.support.curator import Clock, Desk
 
 EXAMPLES = 50  # of each operation
 _ROWS = 50  # the largest table that is waited for

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from party.settings import Dataset
+from party.home.settings import Dataset
 from party.source import TWICE, check, load
-from protocol.coding import BATCH
 from protocol.errors import DataError
-from protocol.schema import Schema
-from tests.postgres_server import postgres_server
+from protocol.tables.coding import BATCH
+from protocol.tables.schema import Schema
+from tests.support.postgres import postgres_server
 
 SCHEMA = Schema.parse(
     {

@@ -12,12 +12,12 @@ import duckdb
 import numpy as np
 import pytest
 
-from protocol.agreement import agree
-from protocol.counting import Rows
-from protocol.manifest import Manifest, verify_manifest
+from protocol.plan.agreement import agree
+from protocol.run.manifest import Manifest, verify_manifest
+from protocol.tables.counting import Rows
 from tests.end_to_end.cluster import Cluster, cluster, wait
 from tests.end_to_end.conftest import PARTIES
-from tests.support import pooled
+from tests.support.small_runs import pooled
 
 THREE = PARTIES[:3]
 FILES = ("table.csv", "network.json", "tables.json", "report.json", "report.html")

@@ -11,21 +11,21 @@ import pytest
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
-from protocol import authentication as a
-from protocol.agreement import agree
-from protocol.counting import Rows
 from protocol.exact import canonical_json, digest
-from protocol.introduction import parted
-from protocol.messages import Refusal, decode, encode
-from protocol.participant import accept
-from protocol.party_state import Identity
-from protocol.plan import Plan
-from protocol.schema import Schema
-from protocol.terms import Terms
-from protocol.versions import SPOKEN
+from protocol.messages import signatures as a
+from protocol.messages.pins import parted
+from protocol.messages.tasks import Refusal, decode, encode
+from protocol.messages.versions import SPOKEN
+from protocol.plan.agreement import agree
+from protocol.plan.plan import Plan
+from protocol.plan.terms import Terms
+from protocol.run.party import accept
+from protocol.stages.party_state import Identity
+from protocol.tables.counting import Rows
+from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, wait
 from tests.end_to_end.conftest import PARTIES
-from tests.support import identity, random_codes
+from tests.support.small_runs import identity, random_codes
 
 HOUR_MS = 3_600_000
 ROWS = 40

@@ -17,25 +17,25 @@ import pytest
 import uvicorn
 
 from crypto.randomness import KEY_BYTES, Stream
-from curator.api import make_app
-from curator.publication import NETWORK, TABLE, TABLES, network_json, synthetic_labels, tables_json
-from curator.run_crypto import NewKeys
+from curator.app import make_app
+from curator.experiments.simulation import ClearOpening, ClearSums, Simulation, simulate
+from curator.results.csv_files import write_table
+from curator.results.publication import NETWORK, TABLE, TABLES, network_json, synthetic_labels, tables_json
+from curator.runs.run_crypto import NewKeys
+from curator.server import listening
 from curator.service import Service
-from curator.serving import listening
 from curator.settings import system_clock
-from curator.simulation import ClearOpening, ClearSums, Simulation, simulate
-from curator.tables import write_table
-from party.client import Backoff, Curator
-from protocol.agreement import agree
-from protocol.manifest import Manifest, verify_manifest
-from protocol.plan import Plan
-from protocol.terms import Terms
-from tests.curator_support import Clock, Desk
+from party.curator_link.client import Backoff, Curator
+from protocol.plan.agreement import agree
+from protocol.plan.plan import Plan
+from protocol.plan.terms import Terms
+from protocol.run.manifest import Manifest, verify_manifest
 from tests.end_to_end.cluster import Cluster
 from tests.end_to_end.conftest import PARTIES
-from tests.fake_curator import FakeCurator
-from tests.party_support import Party, make_home
-from tests.support import MIXED, SMALL_BITS, identity, random_codes
+from tests.support.curator import Clock, Desk
+from tests.support.fake_curator import FakeCurator
+from tests.support.party import Party, make_home
+from tests.support.small_runs import MIXED, SMALL_BITS, identity, random_codes
 
 ROWS = (90, 70, 50)
 

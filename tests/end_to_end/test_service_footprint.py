@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from curator.sample_data import SCHEMA
-from protocol.schema import Schema
+from curator.experiments.sample_data import SCHEMA
+from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, Program, cluster
 from tests.end_to_end.conftest import PARTIES
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from crypto.signing import SigningKey
-from curator.cli import main
-from curator.keys import CuratorKeys
-from protocol.manifest import Edges, Manifest, signed, verify_manifest
+from curator.home.keys import CuratorKeys
+from curator.subn import main
+from protocol.run.manifest import Edges, Manifest, signed, verify_manifest
 from tests.end_to_end.cluster import Cluster
 from tests.end_to_end.conftest import PARTIES
 

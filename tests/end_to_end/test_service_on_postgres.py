@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.end_to_end.cluster import cluster
-from tests.postgres_server import postgres_server
+from tests.support.postgres import postgres_server
 
 PARTIES = ("north", "south")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from protocol.introduction import joined, parted
+from protocol.messages.pins import joined, parted
 from tests.end_to_end.cluster import RULES, Cluster, Missed, Site, command, wait
 from tests.end_to_end.conftest import PARTIES
 

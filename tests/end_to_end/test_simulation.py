@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from crypto.randomness import Stream
-from curator.simulation import Simulation, simulate
-from protocol.counting import Rows
-from protocol.queries import is_sum_pass
-from protocol.schema import Schema
-from protocol.synthesis import synthetic_codes
-from protocol.terms import Terms
-from tests.support import BITS, MIXED, NO_NOISE, identity, pooled, random_codes, terms_of
+from curator.experiments.simulation import Simulation, simulate
+from protocol.plan.passes import is_sum_pass
+from protocol.plan.terms import Terms
+from protocol.run.synthesis import synthetic_codes
+from protocol.tables.counting import Rows
+from protocol.tables.schema import Schema
+from tests.support.small_runs import BITS, MIXED, NO_NOISE, identity, pooled, random_codes, terms_of
 
 METHODS = ("dp-subn", "dp-ccbn", "independent")
 NOISES = ("selected", "distributed", "local")

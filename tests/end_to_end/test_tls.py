@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from curator.certificates import Certificates
-from curator.tls import client_context
-from curator.x509 import SERVER_DAYS, Pair, certificates_in, key_in, new_ca, new_server_certificate, utc_now
+from curator.home.certificates import Certificates
+from curator.home.tls import client_context
+from curator.home.x509 import SERVER_DAYS, Pair, certificates_in, key_in, new_ca, new_server_certificate, utc_now
 from tests.end_to_end.cluster import Cluster, cluster, command, wait
-from tests.tls_proxy import tls_proxy
+from tests.support.tls_proxy import tls_proxy
 
 PARTIES = ("near", "far")
 

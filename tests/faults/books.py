@@ -8,18 +8,18 @@ from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
-from crypto.paillier import SMALLEST_BITS
-from curator import run_records as records
-from curator.keys import CuratorKeys
-from curator.publication import MANIFEST
-from curator.run_records import ReplyRecord
-from curator.run_views import RunViews
-from curator.store import Store
-from party import audit
-from party.ledger import Ledger
-from party.settings import Home
-from protocol.manifest import verify_manifest
-from protocol.terms import Terms
+from crypto.paillier.public import SMALLEST_BITS
+from curator.home.keys import CuratorKeys
+from curator.results.publication import MANIFEST
+from curator.runs.views import RunViews
+from curator.store import run_records as records
+from curator.store.run_records import ReplyRecord
+from curator.store.store import Store
+from party.books import audit
+from party.books.ledger import Ledger
+from party.home.settings import Home
+from protocol.plan.terms import Terms
+from protocol.run.manifest import verify_manifest
 
 Deliveries = Mapping[tuple[str, str, str], set[str]]  # by run, step and party: SHA-256 of what was sent
 

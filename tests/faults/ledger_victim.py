@@ -13,7 +13,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from party.ledger import Ledger
+from party.books.ledger import Ledger
 
 RUN, STEPS = "run", 5000
 STATEMENTS = range(1, 31)  # die before the n-th SQL statement after opening

@@ -15,23 +15,24 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from curator import publication
-from party import answering, settings
-from party.answering import Answering
-from party.audit import Audit
-from party.client import Backoff, RunRecord, Unreachable
-from party.client import Declined as Refused
-from party.house import House
-from party.keys import OwnKeys
-from party.ledger import Ledger
-from party.receipts import Receipt
-from party.settings import Home
+from curator.results import publication
+from party.answering import answering
+from party.answering.answering import Answering
+from party.books.audit import Audit
+from party.books.ledger import Ledger
+from party.curator_link.client import Backoff, RunRecord, Unreachable
+from party.curator_link.client import Declined as Refused
+from party.home import settings
+from party.home.home import House
+from party.home.keys import OwnKeys
+from party.home.settings import Home
 from party.worker import Worker
 from protocol.errors import SubnError
-from tests.curator_support import Desk
+from protocol.messages.http import Receipt
 from tests.faults.books import check_books
-from tests.party_support import make_home
-from tests.support import SMALL_BITS, identity
+from tests.support.curator import Desk
+from tests.support.party import make_home
+from tests.support.small_runs import SMALL_BITS, identity
 
 CURATOR = "curator"
 LEDGER_EFFECTS = ("ask", "reserve", "record", "decline", "settle")
@@ -206,7 +207,9 @@ class World:
             record = self.desk.views.record(run)
             if not record.is_active and all(self._has_settled(party, run) for party in self.parties):
                 return record.state
-        raise AssertionError(f"no end: {self.desk.views.run(run)}, {[party.said[-3:] for party in self.parties]}")
+        raise AssertionError(
+            f"no end: {self.desk.views.run(run)}, {[party.commands.result[-3:] for party in self.parties]}"
+        )
 
     def _has_settled(self, party: MortalParty, run: str) -> bool:
         request = party.ledger.request(run)

@@ -19,20 +19,20 @@ from typing import Any
 import psutil
 
 from crypto.randomness import Stream
-from curator import run_records as records
-from curator.directory import Directory
-from curator.keys import CuratorKeys
-from curator.operator_client import ENDS, CuratorClient, CuratorUnreachable
-from curator.run_records import ReplyRecord
+from curator.accounts.registry import Directory
+from curator.home.keys import CuratorKeys
+from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
 from curator.settings import system_clock
-from curator.store import Store
-from party import keys, settings
-from party.policy import peer_fingerprint
-from party.settings import Home
-from protocol.coding import labels
+from curator.store import run_records as records
+from curator.store.run_records import ReplyRecord
+from curator.store.store import Store
+from party.answering.policy import peer_fingerprint
+from party.home import keys, settings
+from party.home.settings import Home
+from protocol.tables.coding import labels
 from tests.faults.books import check_books
 from tests.faults.proxy import Proxy
-from tests.support import BITS, random_codes
+from tests.support.small_runs import BITS, random_codes
 
 CURATOR = "curator"
 PATIENCE = 60.0

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from party import audit
-from tests.curator_support import OneKey
+from party.books import audit
 from tests.faults.mortals import CURATOR, Fate, World
+from tests.support.curator import OneKey
 
 ROWS = (30, 20)
 # How many moments an undisturbed run of two parties has: the first test holds them to it.

@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from curator.errors import StoreUnavailable
-from tests.api_support import with_api
-from tests.curator_support import Desk
 from tests.faults.processes import CURATOR
+from tests.support.api import with_api
+from tests.support.curator import Desk
 
 NO_LIMIT = resource.RLIM_INFINITY
 PLAIN = {"noise": "distributed"}

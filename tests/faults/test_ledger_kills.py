@@ -65,7 +65,7 @@ import os, resource, signal, sys
 from fractions import Fraction
 from pathlib import Path
 from party.errors import DiskFull
-from party.ledger import Ledger
+from party.books.ledger import Ledger
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 ledger = Ledger.open(Path(sys.argv[1]))
 ledger.ask("run", plan_hash="p", dataset="d", plan="", schema_text="", price=Fraction(1), verdict="accept", reasons=[])

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from crypto.signing import sign
-from party import audit, keys, settings
-from party.client import Curator, Declined
-from party.ledger import Ledger
-from protocol.authentication import RECEIPT, receipt_text
+from party.books import audit
+from party.books.ledger import Ledger
+from party.curator_link.client import Curator, Declined
+from party.home import keys, settings
+from protocol.messages.signatures import RECEIPT, receipt_text
 from tests.faults.processes import CURATOR
 from tests.faults.trap import Trap
 

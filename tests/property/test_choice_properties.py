@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crypto.choice import _cumulative_weights, bernoulli_exp, exponential_choice, permute_and_flip
 from crypto.randomness import Stream
+from crypto.sampling.choice import _cumulative_weights, bernoulli_exp, exponential_choice, permute_and_flip
 
 SCORES = st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=12).map(lambda found: np.array(found))
 RATES = st.builds(Fraction, st.integers(1, 1000), st.integers(1, 10**6))

@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.covering import SMALLEST_SHARE, cover, direct_pairs, table_weights
+from protocol.views.cover import SMALLEST_SHARE, cover, direct_pairs, table_weights
 
 SIZES = st.lists(st.integers(1, 30), min_size=2, max_size=28)
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from protocol.domain import Domain, Variable
-from protocol.frontier import search_frontier
-from protocol.limits import Limits
-from protocol.network import Family, Network
+from protocol.network.frontier import search_frontier
+from protocol.network.limits import Limits
+from protocol.network.network import Family, Network
+from protocol.tables.domain import Domain, Variable
 
 Parents = dict[int, set[int]]
 

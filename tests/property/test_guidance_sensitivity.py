@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crypto.randomness import Stream
-from protocol.counting import Rows
-from protocol.domain import Domain
-from protocol.guidance import REFERENCE_ROWS, SENSITIVITY, Judge, _span, admissible_pairs, gains, tree_options
-from protocol.hearing import LARGEST_MODEL
-from protocol.junction import model_cells
+from protocol.model.evidence import LARGEST_MODEL
+from protocol.model.junction_tree import model_cells
+from protocol.picks.by_model import REFERENCE_ROWS, SENSITIVITY, Judge, _span, admissible_pairs, gains, tree_options
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Domain
 
 DOMAIN = Domain.of_sizes((2, 3, 2))
 OPTIONS = [(0,), (0, 1), (0, 2), (1, 2)]

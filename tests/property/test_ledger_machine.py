@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from party.books.ledger import Ledger
 from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
-from party.ledger import Ledger
-from party.receipts import Receipt
 from protocol.errors import OutOfTurn
+from protocol.messages.http import Receipt
 
 TOTAL = Fraction(2)
 DATASETS = ("patients", "staff")

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import MalformedMessage
-from protocol.messages import (
+from protocol.messages.tasks import (
     MAGIC,
     Acceptance,
     Contribution,
@@ -23,7 +23,7 @@ from protocol.messages import (
     decode,
     encode,
 )
-from protocol.plan import Member, Plan
+from protocol.plan.plan import Member, Plan
 from tests.vectors.messages import MESSAGES
 
 SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])

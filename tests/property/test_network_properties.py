@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.domain import Domain, Variable, Variables
-from protocol.limits import Limits
-from protocol.marginal import Table
-from protocol.network import Family, Network, best_network, family_table, maximal_families, maximal_parent_sets
+from protocol.network.limits import Limits
+from protocol.network.network import Family, Network, best_network, family_table, maximal_families, maximal_parent_sets
+from protocol.tables.domain import Domain, Variable, Variables
+from protocol.tables.marginal import Table
 
 # Variable 0 is the child; 5 and 6 generalise 3, of four codes, and 4, of three.
 DOMAIN = Domain(

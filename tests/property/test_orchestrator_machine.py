@@ -29,9 +29,9 @@ from hypothesis.stateful import (
 
 from crypto.paillier_secret import SecretKey
 from curator.errors import NotAsked, OtherBytes, RunEnded
-from protocol.messages import decode
-from tests.curator_support import Desk, OneKey, Outgoing
-from tests.support import BITS, NO_NOISE, SMALL_BITS, pooled
+from protocol.messages.tasks import decode
+from tests.support.curator import Desk, OneKey, Outgoing
+from tests.support.small_runs import BITS, NO_NOISE, SMALL_BITS, pooled
 
 SECRET = SecretKey.generate(SMALL_BITS)
 ROWS = (7, 5, 3)

@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.prediction import predicted
-from protocol.presets import make_plan
-from protocol.schema import Schema
-from protocol.terms import Terms
-from protocol.typical import noise_left
-from tests.support import NO_NOISE, members
+from protocol.forecast.error import predicted
+from protocol.forecast.typical_tables import noise_left
+from protocol.plan.presets import make_plan
+from protocol.plan.terms import Terms
+from protocol.tables.schema import Schema
+from tests.support.small_runs import NO_NOISE, members
 
 SIZES = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 WIDE = st.lists(st.integers(3, 40), min_size=3, max_size=12)  # nothing in it is "not predicted"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from crypto.randomness import Stream
 from protocol.errors import CURATOR, FailedCheck
-from protocol.messages import Reply, Task
-from protocol.participant import answer
-from tests.support import CITIES, Driver, random_codes, terms_of
+from protocol.messages.tasks import Reply, Task
+from protocol.run.party import answer
+from tests.support.small_runs import CITIES, Driver, random_codes, terms_of
 
 ROWS = (60, 40)
 SIZES = (2, 3, 20)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from protocol.domain import Domain
-from protocol.encoding import Block
-from protocol.feasibility import feasible_cells, structural_projection
-from protocol.marginal import Table
-from protocol.network import Family, Network
-from protocol.sampling import Model
+from protocol.model.ancestral_sampling import Model
+from protocol.network.network import Family, Network
+from protocol.tables.domain import Domain
+from protocol.tables.encoding import Block
+from protocol.tables.feasibility import feasible_cells, structural_projection
+from protocol.tables.marginal import Table
 
 
 @st.composite

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crypto.randomness import Stream
-from protocol.attributes import Numeric
-from protocol.coding import Coder, labels
-from protocol.encoding import Encoding
-from protocol.literals import fixed_point
-from protocol.marginal import Table
-from protocol.schema import Schema
+from protocol.tables.attributes import Numeric
+from protocol.tables.coding import Coder, labels
+from protocol.tables.encoding import Encoding
+from protocol.tables.exact_json import fixed_point
+from protocol.tables.marginal import Table
+from protocol.tables.schema import Schema
 
 modest = settings(deadline=None, max_examples=60)
 

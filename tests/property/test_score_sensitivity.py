@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.domain import Domain
-from protocol.scores import scoring
+from protocol.picks.scores import scoring
+from protocol.tables.domain import Domain
 
 
 @st.composite

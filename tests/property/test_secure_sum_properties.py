@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from crypto import percell
-from crypto.blinding import Blinder
 from crypto.errors import BrokenSum
-from crypto.indicator import check_indicator, hidden_permutation, make_indicator
 from crypto.masking import hide, mask_residues, mask_words, pair_key, reveal
-from crypto.packing import Packing
-from crypto.paillier import ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
+from crypto.paillier.blinding import Blinder
+from crypto.paillier.indicator import check_indicator, hidden_permutation, make_indicator
+from crypto.paillier.packing import Packing
+from crypto.paillier.public import ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
+from tests.reference import one_ciphertext_per_cell as percell
 
 NOISE = 64
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.schedule import steps
-from protocol.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
-from tests.support import BITS, plan_of
+from protocol.plan.schedule import steps
+from protocol.privacy.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
+from tests.support.small_runs import BITS, plan_of
 
 rhos = st.fractions(Fraction(1, 10**12), Fraction(20), max_denominator=10**15).filter(bool)
 deltas = st.sampled_from([Fraction(1, 10**3), Fraction(1, 10**9), Fraction(1, 10**12), Fraction(7, 10**17)])

@@ -6,9 +6,9 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from crypto.bernoulli import Coins, exponential_digits
-from crypto.choice import _one_of, bernoulli_exp, exponential_choice, permute_and_flip
 from crypto.randomness import Stream
+from crypto.sampling.choice import _one_of, bernoulli_exp, exponential_choice, permute_and_flip
+from crypto.sampling.coins import Coins, exponential_digits
 from tests.statistical.goodness import FALSE_ALARM, binomial_p_value
 
 CHOICES = 10_000

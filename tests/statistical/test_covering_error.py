@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from protocol.correlation import pair_tables
-from protocol.covering import cover, direct_pairs
-from protocol.domain import Domain
-from protocol.marginal import Table
+from protocol.network.mutual_information import pair_tables
+from protocol.tables.domain import Domain
+from protocol.tables.marginal import Table
+from protocol.views.cover import cover, direct_pairs
 
 SIZES = (4, 2, 3, 2, 2, 6, 2, 3, 2, 2)
 REPEATS = 3000

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import chisquare
 
 from crypto.randomness import Stream
-from protocol.counting import Rows
-from protocol.domain import Domain
-from protocol.scores import scoring
-from protocol.selection import choose, family_scores
+from protocol.picks.by_score import choose, family_scores
+from protocol.picks.scores import scoring
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Domain
 
 FALSE_ALARM = 1e-6
 DRAWS = 4000

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crypto.gaussian import discrete_gaussian, gaussian_bound, gaussian_variance
 from crypto.randomness import Stream
+from crypto.sampling.gaussian import discrete_gaussian, gaussian_bound, gaussian_variance
 from tests.statistical.goodness import Law, p_values, rejected
 
 DRAWS = 400_000

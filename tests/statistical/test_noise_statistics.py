@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from crypto.noise import discrete_laplace, polya_bound, polya_share
 from crypto.randomness import Stream
+from crypto.sampling.laplace import discrete_laplace, polya_bound, polya_share
 from tests.statistical.goodness import Law, p_values, rejected
 
 DRAWS = 400_000

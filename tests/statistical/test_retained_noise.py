@@ -7,15 +7,15 @@ import pytest
 from scipy import signal, stats
 
 from crypto.paillier_secret import SecretKey
-from protocol.counting import Rows
-from protocol.schema import Schema
-from protocol.secure_sum import retained_variance
-from protocol.terms import Terms
-from protocol.zcdp import share_variance
+from protocol.plan.terms import Terms
+from protocol.privacy.zcdp import share_variance
+from protocol.secure_sum.plain import retained_variance
+from protocol.tables.counting import Rows
+from protocol.tables.schema import Schema
 from tests.statistical.goodness import FALSE_ALARM, Law, binomial_p_value, p_values, rejected
 from tests.statistical.test_gaussian_statistics import gaussian_law
 from tests.statistical.test_noise_statistics import laplace_law, share_law
-from tests.support import Driver, pooled, random_codes, terms_of
+from tests.support.small_runs import Driver, pooled, random_codes, terms_of
 
 # Two attributes make one view of 8192 cells: as many independent draws of the noise.
 WIDE = Schema.parse(

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from crypto.randomness import Stream
-from protocol.domain import Domain, Variable
-from protocol.encoding import Block
-from protocol.marginal import Table
-from protocol.network import Family, Network
-from protocol.sampling import Model
+from protocol.model.ancestral_sampling import Model
+from protocol.network.network import Family, Network
+from protocol.tables.domain import Domain, Variable
+from protocol.tables.encoding import Block
+from protocol.tables.marginal import Table
 
 FALSE_ALARM = 1e-6
 ROWS = 400_000

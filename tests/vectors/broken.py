@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from protocol.exact import canonical_json
-from protocol.messages import MAGIC, encode
+from protocol.messages.tasks import MAGIC, encode
 from tests.vectors.messages import MESSAGES
 
 Header = dict[str, Any]

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from protocol.messages import encode
+from protocol.messages.tasks import encode
 from tests.vectors.broken import broken
 from tests.vectors.messages import MESSAGES
 from tests.vectors.small_run import RUNS, run_vector

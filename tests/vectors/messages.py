@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
-from protocol.messages import (
+from protocol.messages.tasks import (
     Acceptance,
     Contribution,
     Count,
@@ -18,7 +18,7 @@ from protocol.messages import (
     TakeBack,
     Task,
 )
-from protocol.plan import Member, Plan
+from protocol.plan.plan import Member, Plan
 
 HASH = "0123456789abcdef" * 4
 PLAN = Plan(

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from crypto.randomness import Stream
-from protocol.messages import decode
-from protocol.synthesis import synthetic_codes
-from tests.support import BITS, CITIES, MIXED, Driver, terms_of
+from protocol.messages.tasks import decode
+from protocol.run.synthesis import synthetic_codes
+from tests.support.small_runs import BITS, CITIES, MIXED, Driver, terms_of
 
 # name: schema, rows of each party, wishes
 SPLIT = (Fraction(1, 2), Fraction(2), Fraction(1), Fraction(3, 2))

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from curator.evaluation import evaluate
+from curator.experiments.evaluation import evaluate
 from tests.benchmarks.utility_data import DATA, question_of, tasks_of
 
 HERE = Path(__file__).parent

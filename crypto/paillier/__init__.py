@@ -1,0 +1,1 @@
+"""Packed Paillier without the secret: keys, slots, fast powers, blinding, and the hidden indicator."""

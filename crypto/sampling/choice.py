@@ -1,0 +1,133 @@
+"""Private choice of one candidate by its score, drawn exactly from integer scores and a rational rate.
+
+It does not know what is scored or what the rate costs; `noise.md` holds promise and argument.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from crypto.sampling.coins import WORD_BITS, Coins, exponential_digits, uniform_words
+
+_CHUNK = 1 << 14
+_WEIGHT_BITS = 192
+_TICKET_BITS = 64
+
+
+def bernoulli_exp(
+    multiples: NDArray[np.int64], unit: Fraction, largest: int, stream: Stream, *, word_bits: int = WORD_BITS
+) -> NDArray[np.bool_]:
+    """True with probability exp(-unit * multiple), independently for every multiple in 0..largest.
+
+    One coin exp(-unit 2**i) for every bit i of `largest`; those at the set bits of a multiple must all show heads.
+    """
+    if not 0 <= largest < 2**63:
+        raise ValueError(f"the largest multiple (or span) must lie in 0..2^63-1, got {largest}")
+    if multiples.size and (multiples.min() < 0 or multiples.max() > largest):
+        raise ValueError(f"multiples lie in {multiples.min()}..{multiples.max()}, expected 0..{largest}")
+    coins = _exponential_coins(unit, largest.bit_length(), word_bits)
+    bits = np.arange(largest.bit_length(), dtype=np.int64)[:, np.newaxis]
+    accepted = np.empty(multiples.size, dtype=np.bool_)
+    for start in range(0, multiples.size, _CHUNK):
+        part = multiples[start : start + _CHUNK]
+        unset = (part >> bits) & 1 == 0
+        accepted[start : start + _CHUNK] = (coins.flip(part.size, stream) | unset).all(axis=0)
+    return accepted
+
+
+def permute_and_flip(
+    scores: NDArray[np.int64], rate: Fraction, span: int, stream: Stream, *, word_bits: int = WORD_BITS
+) -> int:
+    """The first candidate, in random order, whose coin exp(rate (score - best)) shows heads.
+
+    Privacy: all coins are flipped and one of the heads is chosen uniformly, which is the same law in a number of
+    steps that depends only on the number of candidates and on `span`, a public bound on best - worst.
+    """
+    behind = _behind_best(scores, rate)
+    if int(behind.max()) > span:
+        raise ValueError(f"scores are {behind.max()} apart, expected at most {span}: give the public span of the score")
+    accepted = bernoulli_exp(behind.astype(np.int64), rate, span, stream, word_bits=word_bits)
+    return _one_of(accepted, stream)
+
+
+def exponential_choice(
+    scores: NDArray[np.int64], rate: Fraction, stream: Stream, *, weight_bits: int = _WEIGHT_BITS
+) -> int:
+    """Candidate i with probability proportional to exp(rate * score_i): the exponential mechanism, by inversion.
+
+    The candidate is the one in whose interval a uniform share of the total weight falls. Weights are enclosed in
+    integers; while the enclosures leave two candidates possible, weights and uniform number get more digits.
+    """
+    behind = _behind_best(scores, rate)
+    bits = drawn = 0
+    while True:
+        bits += weight_bits
+        drawn = drawn << weight_bits | stream.bits(weight_bits)
+        low, high = _cumulative_weights(behind, rate, bits)
+        earliest = np.count_nonzero(high <= (drawn * low[-1] >> bits))
+        latest = np.count_nonzero(low <= ((drawn + 1) * high[-1] >> bits))
+        if earliest == latest:
+            return int(earliest)
+
+
+def _behind_best(scores: NDArray[np.int64], rate: Fraction) -> NDArray[np.uint64]:
+    if not scores.size:
+        raise ValueError("there is nothing to choose from: the list of scores is empty")
+    if rate <= 0:
+        raise ValueError(f"a private choice needs a positive rate, got {rate}")
+    # Overflow safety: the difference of two int64 is right modulo 2^64 and lies in 0..2^64-1.
+    distances: NDArray[np.uint64] = scores.max().astype(np.uint64) - scores.astype(np.uint64)
+    return distances
+
+
+@lru_cache(maxsize=64)
+def _exponential_coins(unit: Fraction, count: int, word_bits: int) -> Coins:
+    if unit <= 0:
+        raise ValueError(f"exp(-unit * multiple) needs a positive unit, got {unit}")
+    return Coins([partial(exponential_digits, unit * 2**i) for i in range(count)], word_bits)
+
+
+def _one_of(accepted: NDArray[np.bool_], stream: Stream, ticket_bits: int = _TICKET_BITS) -> int:
+    """A uniform one of the accepted: the highest ticket wins. Rejected candidates draw a ticket too, then lose it.
+
+    A tie for the highest is drawn again, which favours nobody.
+    """
+    while True:
+        tickets = ((uniform_words(stream, accepted.size, ticket_bits) >> 1) + 1) * accepted
+        if np.count_nonzero(tickets == tickets.max()) == 1:
+            return int(tickets.argmax())
+
+
+def _cumulative_weights(
+    behind: NDArray[np.uint64], rate: Fraction, bits: int
+) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    """Bounds below and above of 2**bits times the running sums of exp(-rate * behind)."""
+    factors = _factors(rate, bits)
+    behind = np.minimum(behind, np.uint64(min(_negligible(rate, bits), 2**64 - 1)))
+    weights = np.full(behind.size, 1 << bits, dtype=np.object_)
+    for place, powers in enumerate(factors):
+        digit = (behind >> np.uint64(8 * place)) & np.uint64(255)
+        weights = weights * powers[digit] >> bits
+    low = np.cumsum(weights)
+    # Every factor is at most 1 and less than one unit too low, and so is every product's rounding.
+    high = low + 2 * len(factors) * np.arange(1, behind.size + 1).astype(np.object_)
+    return low, high
+
+
+def _negligible(rate: Fraction, bits: int) -> int:
+    """Scores this far behind weigh less than one unit, 2**-bits (ln 2 < 7/10)."""
+    return math.ceil(Fraction(7, 10) * bits / rate)
+
+
+@lru_cache(maxsize=16)
+def _factors(rate: Fraction, bits: int) -> list[NDArray[np.object_]]:
+    """For every byte of a distance: 2**bits * exp(-rate * digit * 256**place), rounded down, for all 256 digits."""
+    places = -(-_negligible(rate, bits).bit_length() // 8)
+    return [
+        np.array([1 << bits, *(exponential_digits(rate * digit * 256**place, bits) for digit in range(1, 256))], object)
+        for place in range(min(places, 8))
+    ]

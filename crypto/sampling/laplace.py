@@ -1,0 +1,102 @@
+"""Integer noise, drawn exactly: discrete Laplace, whole or in shares that add up to it.
+
+It does not know what is counted, who adds noise, or what epsilon buys; `noise.md` holds promise and argument.
+
+P(X = x) is proportional to exp(-alpha |x|), with alpha = epsilon / sensitivity an exact fraction.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.errors import NoiseOutOfReach
+from crypto.randomness import Stream
+from crypto.sampling.coins import WORD_BITS, Coins, fair_coins, logistic_digits
+from crypto.sampling.inversion import TABLE_BITS
+from crypto.sampling.negative_binomial import largest_value, negative_binomial
+
+_TAIL = 90  # exp(-90) < 2**-128
+_MOST_BITS = 60  # two bits below int64, so that a few draws can be added
+_CHUNK = 1 << 14  # draws whose words stay in a processor's cache
+
+
+def laplace_bound(alpha: Fraction) -> int:
+    """|X| never exceeds this power of two, in this sampler exactly."""
+    return 1 << _magnitude_bits(alpha)
+
+
+def laplace_variance(alpha: Fraction) -> float:
+    rate = float(alpha)
+    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+
+def discrete_laplace(alpha: Fraction, size: int, stream: Stream, *, word_bits: int = WORD_BITS) -> NDArray[np.int64]:
+    """|X| is 0 with probability (1-q)/(1+q), q = exp(-alpha), and else 1 + G for a geometric G; the sign is a coin.
+
+    The bits of G are independent (SPEC 4.1). Fewer `word_bits` give the same law with more refinement, for tests.
+    """
+    coins = _laplace_coins(alpha, word_bits)
+    noise = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _CHUNK):
+        part = noise[start : start + _CHUNK]
+        heads = coins.flip(part.size, stream)
+        nonzero, geometric = heads[0], _from_bits(heads[1:])
+        part[:] = _with_random_sign((geometric + 1) * nonzero, stream)
+    return noise
+
+
+def polya_bound(alpha: Fraction, shares: int) -> int:
+    """|X| of one share never exceeds this, in this sampler exactly."""
+    return largest_value(alpha, shares)
+
+
+def polya_share(
+    alpha: Fraction, shares: int, size: int, stream: Stream, *, word_bits: int = TABLE_BITS
+) -> NDArray[np.int64]:
+    """One share: the sum of `shares` independent ones is discrete Laplace (difference of two negative binomials)."""
+    polya_bound(alpha, shares)
+    noise = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _CHUNK):
+        part = noise[start : start + _CHUNK]
+        up, down = (negative_binomial(alpha, shares, part.size, stream, word_bits) for _ in range(2))
+        np.subtract(up, down, out=part)
+    return noise
+
+
+def _magnitude_bits(alpha: Fraction) -> int:
+    """The fewest bits that G exceeds with probability exp(-alpha 2**bits) < 2**-128."""
+    if alpha <= 0:
+        raise ValueError(f"noise needs a positive alpha = epsilon / sensitivity, got {alpha}")
+    bits = (math.ceil(_TAIL / alpha) - 1).bit_length()
+    if bits > _MOST_BITS:
+        raise NoiseOutOfReach(
+            f"noise at alpha = {float(alpha):.3g} needs {bits} bits, {_MOST_BITS} are allowed: use a larger epsilon"
+        )
+    return bits
+
+
+@lru_cache(maxsize=64)
+def _laplace_coins(alpha: Fraction, word_bits: int) -> Coins:
+    """Nonzero with probability 2 / (1 + exp(alpha)), then bit i of G with probability 1 / (1 + exp(alpha 2**i))."""
+    bits = [partial(logistic_digits, alpha * 2**i) for i in range(_magnitude_bits(alpha))]
+    return Coins([lambda count: logistic_digits(alpha, count + 1), *bits], word_bits)
+
+
+def _from_bits(planes: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """planes[i] holds bit i of every number; bytes first, because they are eight times smaller."""
+    numbers = np.zeros(planes.shape[1], dtype=np.int64)
+    for low in range(0, len(planes), 8):
+        byte = np.zeros(planes.shape[1], dtype=np.uint8)
+        for plane in planes[low : low + 8][::-1].view(np.uint8):
+            byte += byte
+            byte |= plane
+        numbers |= byte.astype(np.int64) << low
+    return numbers
+
+
+def _with_random_sign(magnitudes: NDArray[np.int64], stream: Stream) -> NDArray[np.int64]:
+    negative = fair_coins(magnitudes.size, stream).astype(np.int64)
+    return (magnitudes ^ -negative) + negative

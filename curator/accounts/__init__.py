@@ -1,0 +1,1 @@
+"""Who may call: operators, parties and their sessions."""

@@ -1,0 +1,248 @@
+"""Who takes part and what they offer: operators' keys, one-time codes, parties, their offers, and schemas.
+
+It does not know runs or HTTP; who may call what is decided before (`authentication`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from crypto.randomness import Stream
+from curator.errors import Conflict, Forbidden, NotFound
+from curator.settings import Clock
+from curator.store.run_records import runs_with
+from curator.store.store import Store
+from curator.store.tables import codes, offers, operator_keys, parties, schemas
+from protocol.errors import PlanError
+from protocol.plan.plan import LONGEST_NAME, Member
+from protocol.tables.schema import Schema
+
+CODE_LIFE_MS = 24 * 3600 * 1000
+RESERVED_NAMES = ("curator", "operator", "the parties")  # culprits that are no party
+_SECRET_BYTES = 32
+_CODE_BYTES = 15
+
+
+@dataclass(frozen=True)
+class OperatorKey:
+    hash: str
+    label: str
+    created: int
+
+
+@dataclass(frozen=True)
+class PartyRecord:
+    name: str
+    signing_key: bytes
+    exchange_key: bytes
+    enrolled: int
+    revoked: int | None
+    last_seen: int | None
+    software: str | None = None  # the version that it said it runs
+
+
+@dataclass(frozen=True)
+class Offer:
+    party: str
+    dataset: str
+    schema_hash: str
+    rows: int
+    at: int
+
+
+@dataclass(frozen=True)
+class SchemaRecord:
+    hash: str
+    title: str
+    text: str
+    created: int
+
+
+@dataclass(frozen=True)
+class Directory:
+    store: Store
+    clock: Clock
+
+    def new_operator_key(self, label: str, stream: Stream) -> str:
+        """A key for an operator. It is shown this once: only its hash is kept."""
+        key = stream.take(_SECRET_BYTES).hex()
+        with self.store.writing() as db:
+            db.execute(insert(operator_keys).values(hash=hashed(key), label=label, created=self.clock()))
+        return key
+
+    def operator_keys(self) -> list[OperatorKey]:
+        with self.store.reading() as db:
+            rows = db.execute(select(operator_keys).order_by(operator_keys.c.created, operator_keys.c.hash)).mappings()
+            return [OperatorKey(**row) for row in rows]
+
+    def revoke_operator_key(self, label: str) -> None:
+        """All keys of this label."""
+        with self.store.writing() as db:
+            if not db.execute(delete(operator_keys).where(operator_keys.c.label == label)).rowcount:
+                raise NotFound(f"there is no operator's key called {label!r}")
+
+    def new_code(self, name: str, stream: Stream) -> tuple[str, int]:
+        """A code with which a party of this name may enrol once, and when it expires."""
+        if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+            raise Forbidden(f"a party's name has 1 to {LONGEST_NAME} printable characters and no space at its ends")
+        if name in RESERVED_NAMES:
+            raise Forbidden(f"no party can be called {name!r}: the service itself uses this name")
+        code, expires = stream.take(_CODE_BYTES).hex(), self.clock() + CODE_LIFE_MS
+        with self.store.writing() as db:
+            if _find_party(db, name) is not None:
+                raise Conflict(f"there is a party called {name!r} already")
+            db.execute(insert(codes).values(hash=hashed(code), name=name, expires=expires))
+        return code, expires
+
+    def enrol(self, code: str, name: str, signing_key: bytes, exchange_key: bytes) -> PartyRecord:
+        """The caller has proved that it holds the signing key.
+
+        Retry safety: whoever comes again with the same code and keys, because the answer was lost, is answered again.
+        """
+        now = self.clock()
+        with self.store.writing() as db:
+            known = _find_party(db, name)
+            if known is not None and _came_with(db, code, known, signing_key, exchange_key):
+                return known
+            _use_code(db, code, name, now)
+            if known is not None:
+                raise Conflict(f"there is a party called {name!r} already")
+            _refuse_known_key(db, signing_key)
+            record = PartyRecord(name, signing_key, exchange_key, now, None, now)
+            db.execute(insert(parties).values(**vars(record)))
+        return record
+
+    def rotate(self, name: str, signing_key: bytes, exchange_key: bytes) -> None:
+        """The caller has proved that it holds the old and the new signing key."""
+        with self.store.writing() as db:
+            if _find_party(db, name) is None:
+                raise NotFound(f"there is no party called {name!r}")
+            _refuse_known_key(db, signing_key)
+            busy = [run.id for run in runs_with(db, name) if run.is_active]
+            if busy:
+                raise Conflict(f"run {busy[0]} goes on with the present keys of {name}: wait for its end, or cancel it")
+            changed = update(parties).where(parties.c.name == name)
+            db.execute(changed.values(signing_key=signing_key, exchange_key=exchange_key))
+
+    def revoke(self, name: str) -> None:
+        """From now on this party is not listened to; `Orchestrator.revoke` also ends its runs."""
+        with self.store.writing() as db:
+            if _find_party(db, name) is None:
+                raise NotFound(f"there is no party called {name!r}")
+            db.execute(
+                update(parties)
+                .where((parties.c.name == name) & parties.c.revoked.is_(None))
+                .values(revoked=self.clock())
+            )
+
+    def parties(self, limit: int = -1, after: str = "") -> list[PartyRecord]:
+        """By name; `after` is the last name of the page before."""
+        query = select(parties).where(parties.c.name > after).order_by(parties.c.name)
+        with self.store.reading() as db:
+            return [PartyRecord(**row) for row in db.execute(query.limit(limit) if limit >= 0 else query).mappings()]
+
+    def offer(self, party: str, dataset: str, schema: Schema, rows: int) -> None:
+        now = self.clock()
+        with self.store.writing() as db:
+            _keep_schema(db, schema, now)
+            wanted = (offers.c.party == party) & (offers.c.dataset == dataset)
+            values = {"schema_hash": schema.hash, "rows": rows, "at": now}
+            if not db.execute(update(offers).where(wanted).values(**values)).rowcount:
+                db.execute(insert(offers).values(party=party, dataset=dataset, **values))
+
+    def offers(self) -> list[Offer]:
+        with self.store.reading() as db:
+            return [Offer(**row) for row in db.execute(select(offers).order_by(offers.c.party, offers.c.at)).mappings()]
+
+    def add_schema(self, schema: Schema) -> None:
+        with self.store.writing() as db:
+            _keep_schema(db, schema, self.clock())
+
+    def schemas(self, limit: int = -1, after: str = "") -> list[SchemaRecord]:
+        query = select(schemas).where(schemas.c.hash > after).order_by(schemas.c.hash)
+        with self.store.reading() as db:
+            return [SchemaRecord(**row) for row in db.execute(query.limit(limit) if limit >= 0 else query).mappings()]
+
+    def schema(self, schema_hash: str) -> Schema:
+        with self.store.reading() as db:
+            return Schema.parse(schema_text(db, schema_hash))
+
+    def members(self, schema_hash: str, names: Sequence[str] | None) -> list[Member]:
+        """The parties that offer rows of this schema, in the order asked for: the newest offer of each counts."""
+        newest = {offer.party: offer.rows for offer in self.offers() if offer.schema_hash == schema_hash}
+        known = {record.name: record for record in self.parties()}
+        wanted = (
+            names if names is not None else [name for name in known if known[name].revoked is None and name in newest]
+        )
+        for name in wanted:
+            if name not in known or known[name].revoked is not None:
+                raise PlanError(f"no party {name!r} is enrolled here, or its enrolment was revoked: enrol it first")
+            if name not in newest:
+                raise PlanError(f"{name} offers no rows of the schema {schema_hash[:12]}...: ask it for an offer")
+        return [
+            Member(
+                name=name,
+                rows=newest[name],
+                signing_key=known[name].signing_key,
+                exchange_key=known[name].exchange_key,
+            )
+            for name in wanted
+        ]
+
+
+def hashed(secret: str) -> str:
+    """What is kept of a key or code that has too much entropy to be guessed from its hash."""
+    return sha256(secret.encode()).hexdigest()
+
+
+def schema_text(db: Connection, schema_hash: str) -> str:
+    found = db.execute(select(schemas.c.text).where(schemas.c.hash == schema_hash)).scalar_one_or_none()
+    if found is None:
+        raise NotFound(f"there is no schema {schema_hash[:12]}... here: post it first")
+    return str(found)
+
+
+def refuse_changed_members(db: Connection, members: Sequence[Member]) -> None:
+    """A run begins with the keys that its parties have at that moment."""
+    for member in members:
+        record = _find_party(db, member.name)
+        keys = None if record is None or record.revoked else (record.signing_key, record.exchange_key)
+        if keys != (member.signing_key, member.exchange_key):
+            raise PlanError(f"{member.name} changed its keys or was revoked while the run was prepared: ask again")
+
+
+def _find_party(db: Connection, name: str) -> PartyRecord | None:
+    """The party, which stays as it is until the transaction ends (on SQLite nobody else writes anyway)."""
+    row = db.execute(select(parties).where(parties.c.name == name).with_for_update()).mappings().one_or_none()
+    return None if row is None else PartyRecord(**row)
+
+
+def _refuse_known_key(db: Connection, signing_key: bytes) -> None:
+    if db.execute(select(parties.c.name).where(parties.c.signing_key == signing_key)).first():
+        raise Conflict("this signing key belongs to a party already: every party makes keys of its own")
+
+
+def _came_with(db: Connection, code: str, party: PartyRecord, signing_key: bytes, exchange_key: bytes) -> bool:
+    """Whether it was with this code and these keys that the party enrolled, and it is still welcome."""
+    used = select(codes.c.used).where((codes.c.hash == hashed(code)) & (codes.c.name == party.name))
+    has_same_keys = (party.signing_key, party.exchange_key) == (signing_key, exchange_key)
+    return has_same_keys and party.revoked is None and db.execute(used).scalar_one_or_none() == party.enrolled
+
+
+def _use_code(db: Connection, code: str, name: str, now: int) -> None:
+    row = db.execute(select(codes).where(codes.c.hash == hashed(code))).mappings().one_or_none()
+    if row is None or row["name"] != name:
+        raise Forbidden(f"this is no enrolment code for {name!r}: ask the operator for one")
+    if row["used"] is not None:
+        raise Forbidden("this enrolment code has been used: ask the operator for another one")
+    if row["expires"] <= now:
+        raise Forbidden("this enrolment code has expired: ask the operator for another one")
+    db.execute(update(codes).where(codes.c.hash == row["hash"]).values(used=now))
+
+
+def _keep_schema(db: Connection, schema: Schema, now: int) -> None:
+    if db.execute(select(schemas.c.hash).where(schemas.c.hash == schema.hash)).first() is None:
+        values = {"hash": schema.hash, "title": schema.title, "text": schema.to_json(), "created": now}
+        db.execute(insert(schemas).values(**values))

@@ -1,0 +1,1 @@
+"""Simulations, evaluations and the demonstration, by somebody who may see all rows."""

@@ -1,0 +1,270 @@
+"""`subn demo`: made-up hospitals, a curator and a real run on this machine, from nothing to a published table.
+
+It does not know how processes are kept (`processes`): it tells the story with the project's own commands.
+"""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, sleep
+from types import FrameType
+from typing import Any
+
+from curator.experiments.processes import ProgramFailed, Programs, installed, run
+from curator.experiments.quality import errors_against
+from curator.experiments.sample_files import write_sample
+from curator.home.certificates import Certificates
+from curator.operator.client import ENDS, CuratorClient
+from curator.operator.progress import Screen, describe_run
+from protocol.errors import PlanError
+from protocol.exact import exact
+from protocol.run.manifest import Manifest, verify_manifest
+from protocol.tables.schema import Schema
+
+ROWS = 20_000
+MOST_PARTIES = 20
+_SEED = 1
+_SETTINGS = """\
+[datasets.patients]
+source = {source}
+schema = {schema}
+epsilon_total = {epsilon}
+
+[policy]
+accept = {accept}
+epsilon_per_run = {epsilon}
+smallest_rows = 100
+
+[local]
+port = 0
+"""
+_PEER = """
+[peers.{name}]
+fingerprint = "{fingerprint}"
+"""
+_PATIENCE = 300  # seconds for a step
+_PATIENCE_WITH_PEOPLE = 1800  # seconds until everybody has joined
+_LOOK_SECONDS = 0.2  # between two looks at the run
+_AT_ONCE = 4  # programs that are started at the same time
+
+
+@dataclass(frozen=True)
+class Wishes:
+    method: str
+    parties: int
+    epsilon: str
+    folder: Path
+    keep: bool
+    ask: bool
+
+    @property
+    def hospitals(self) -> list[str]:
+        return [f"hospital-{k + 1}" for k in range(self.parties)]
+
+
+def add_demo_command(commands: Any) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="made-up hospitals, a curator and a real run on this machine",
+        description=(
+            "Make up hospitals, start a curator and a party process for each of them on this machine, enrol them, run "
+            "the protocol with real keys, publish the table, measure how good it is, and stop everything."
+        ),
+    )
+    methods = ("dp-subn", "dp-ccbn", "independent")
+    demo.add_argument("--method", choices=methods, default="dp-subn", help="(%(default)s)")
+    demo.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
+    demo.add_argument("--epsilon", default="1", metavar="E", help="what each spends at most (%(default)s)")
+    demo.add_argument("--out", type=Path, metavar="DIR", help="a new folder for everything (a temporary one)")
+    demo.add_argument("--keep", action="store_true", help="leave everything running, and say where and how to stop it")
+    demo.add_argument(
+        "--ask", action="store_true", help="be hospital-1's data owner and the operator yourself, in a browser"
+    )
+    demo.set_defaults(run=_demo)
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    wishes = _wishes(chosen)
+    former = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with Programs(wishes.folder / "logs", wishes.keep) as programs:
+            _tell(wishes, programs)
+    finally:
+        signal.signal(signal.SIGTERM, former)
+    return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _wishes(chosen: argparse.Namespace) -> Wishes:
+    if not 2 <= chosen.parties <= MOST_PARTIES:
+        raise PlanError(f"{chosen.parties} hospitals: the demonstration takes 2 to {MOST_PARTIES}")
+    try:
+        exact(chosen.epsilon)
+    except ValueError as error:
+        raise PlanError(f"--epsilon: {error}") from None
+    folder = chosen.out or Path(tempfile.mkdtemp(prefix="dp-subn-demo-"))
+    if chosen.out is not None and folder.exists() and any(folder.iterdir()):
+        raise PlanError(f"{folder} holds something already: name a new folder")
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    return Wishes(chosen.method, chosen.parties, chosen.epsilon, folder.absolute(), chosen.keep, chosen.ask)
+
+
+def _tell(wishes: Wishes, programs: Programs) -> None:
+    _say(f"{wishes.parties} made-up hospitals of {ROWS:,} patients each, in {wishes.folder}")
+    data = wishes.folder / "data"
+    write_sample(data, wishes.parties, ROWS, _SEED)
+    url, key_file = _start_curator(wishes, programs)
+    ca_file = Certificates(wishes.folder / "curator").ca_file
+    _say(f"a curator at {url}")
+    key, ca = key_file.read_text(encoding="utf-8").strip(), ca_file.read_text(encoding="ascii")
+    with CuratorClient(url, key, ca=ca) as client:
+        _start_parties(wishes, programs, url, {name: client.code(name)["code"] for name in wishes.hospitals})
+        manifest = _run(wishes, client, programs, url)
+    _say_what_it_took(wishes, manifest)
+    if wishes.keep:
+        _say_what_stays(programs, url, key_file, ca_file)
+    _say_how_good_it_is(wishes, manifest, data)
+
+
+# The services
+
+
+def _start_curator(wishes: Wishes, programs: Programs) -> tuple[str, Path]:
+    program, home = installed("subn-curator"), wishes.folder / "curator"
+    made = json.loads(run([program, "init", "--home", home, "--json"]))
+    key_file = wishes.folder / "operator.key"
+    key_file.touch(mode=0o600)
+    key_file.write_text(made["operator_key"] + "\n", encoding="utf-8")
+    curator = programs.start("curator", [program, "serve", "--home", home, "--port", "0"])
+    return str(curator.wait_for("listening")["url"]), key_file
+
+
+def _start_parties(wishes: Wishes, programs: Programs, url: str, codes: dict[str, str]) -> None:
+    names = wishes.hospitals
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as together:
+        fingerprints = dict(zip(names, together.map(lambda name: _make_home(wishes, name), names), strict=True))
+        list(together.map(lambda name: _enrol(wishes, name, fingerprints, url, codes[name]), names))
+    _say("every hospital has made its keys, enrolled with its code, noted the others' fingerprints, offered its rows")
+    for name in names:
+        programs.start(name, [installed("subn-party"), "serve", "--home", wishes.folder / name])
+
+
+def _make_home(wishes: Wishes, name: str) -> str:
+    """The fingerprint of the party's new keys."""
+    made = json.loads(run([installed("subn-party"), "init", "--home", wishes.folder / name, "--json"]))
+    return str(made["fingerprint"])
+
+
+def _enrol(wishes: Wishes, name: str, fingerprints: dict[str, str], url: str, code: str) -> None:
+    program, home, data = installed("subn-party"), wishes.folder / name, wishes.folder / "data"
+    # Data owners compare fingerprints by voice or mail; here all of them sit at one desk.
+    others = [
+        _PEER.format(name=json.dumps(other), fingerprint=found)
+        for other, found in fingerprints.items()
+        if other != name
+    ]
+    accept = "ask" if wishes.ask and name == wishes.hospitals[0] else "auto"
+    texts = {
+        "source": data / f"{name}.csv",
+        "schema": data / "schema.json",
+        "epsilon": wishes.epsilon,
+        "accept": accept,
+    }
+    own = _SETTINGS.format(**{key: json.dumps(str(text)) for key, text in texts.items()})
+    (home / "party.toml").write_text(own + "".join(others), encoding="utf-8")
+    run([program, "enrol", "--home", home, "--curator", url, "--code", code, "--name", name])
+    run([program, "offer", "--home", home])
+
+
+# The run
+
+
+def _run(wishes: Wishes, client: CuratorClient, programs: Programs, url: str) -> Manifest:
+    schema = client.add_schema((wishes.folder / "data" / "schema.json").read_bytes())
+    body = {"schema": schema["hash"], "parties": wishes.hospitals, "epsilon": wishes.epsilon, "method": wishes.method}
+    if wishes.method != "independent":
+        body["noise"] = "selected"  # the papers' mechanism, with Paillier keys of full size
+    body |= {"join_seconds": _PATIENCE_WITH_PEOPLE if wishes.ask else _PATIENCE, "step_seconds": _PATIENCE}
+    plan = client.plan(body)
+    prices = ", ".join(f"{party} {price}" for party, price in plan["price"].items())
+    _say(f"a plan of {wishes.method} at these prices: {prices}; nothing is spent yet")
+    started = perf_counter()
+    name = client.create_run(body, idempotency_key="demo")["run"]
+    if wishes.ask:
+        _say_where_to_look(wishes, programs, url)
+    ended = _watched(client, name, programs)
+    if ended["state"] != "finished":
+        raise ProgramFailed(f"{describe_run(ended)}; the logs are in {programs.logs}")
+    _say(f"the run took {perf_counter() - started:.1f} s")
+    result = wishes.folder / "result"
+    result.mkdir()
+    for file in ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html"):
+        client.download(name, file, result / file)
+    return verify_manifest((result / "manifest.json").read_bytes(), {})
+
+
+def _say_where_to_look(wishes: Wishes, programs: Programs, url: str) -> None:
+    """The pages, with what opens them: made-up people's keys, on this machine only."""
+    own = next(program for program in programs.started if program.name == wishes.hospitals[0])
+    own.wait_for("listening")
+    page = json.loads(run([installed("subn-party"), "page", "--home", wishes.folder / own.name, "--json"]))
+    _say(f"\nnow it is your turn; {own.name} waits for your word:")
+    _say(f"  its data owner's pages (this address opens once): {page['address']}")
+    _say(f"  the operator's pages: {url}/sign-in")
+    _say(f"  the operator's key: {(wishes.folder / 'operator.key').read_text(encoding='utf-8').strip()}\n")
+
+
+def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, Any]:
+    """The run when it has ended; whoever dies meanwhile ends the watching at once."""
+    screen = Screen(sys.stdout)
+    while True:
+        for program in programs.started:
+            program.require_alive()
+        found = client.run(name)
+        screen.show(found)
+        if found["state"] in ENDS:
+            return found
+        sleep(_LOOK_SECONDS)
+
+
+def _say_what_it_took(wishes: Wishes, manifest: Manifest) -> None:
+    _say(f"\n{'phase':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
+    for phase in manifest.phases:
+        _say(f"{phase.name:14} {phase.seconds:8.2f} {phase.cells:10,} {phase.ciphertexts:12,} {phase.bytes:12,}")
+    result = wishes.folder / "result"
+    _say(f"\ntable     {result / 'table.csv'}")
+    _say(f"manifest  {result / 'manifest.json'} (check it: subn verify {result / 'manifest.json'})")
+    _say(f"report    {result / 'report.html'}")
+
+
+def _say_what_stays(programs: Programs, url: str, key_file: Path, ca_file: Path) -> None:
+    numbers = " ".join(str(program.process.pid) for program in programs.started)
+    _say("\nstill running:")
+    for program in programs.started:
+        _say(f"  {program.name:12} {program.wait_for('listening')['url']}")
+    settings = f"SUBN_URL={url} SUBN_KEY_FILE={key_file} SUBN_CA_FILE={ca_file}"
+    _say(f"ask the curator: {settings} {installed('subn')} parties list")
+    _say(f"its interface: {url}/openapi.json")
+    _say(f"stop everything: kill {numbers}")
+
+
+def _say_how_good_it_is(wishes: Wishes, manifest: Manifest, data: Path) -> None:
+    schema = Schema.parse((data / "schema.json").read_bytes())
+    tables = data / "all.csv", wishes.folder / "result" / "table.csv"
+    one, two = errors_against(*tables, schema)
+    _say(f"\nerror against the pooled rows (0 equal, 1 disjoint): attributes {one:.4f}, pairs of attributes {two:.4f}")
+    for record in manifest.parties:
+        delta = f" and a delta of {record.delta}" if record.delta else ""
+        _say(f"{record.name} spent {record.spent} of its epsilon {manifest.plan.epsilon}{delta}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

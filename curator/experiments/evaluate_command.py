@@ -1,0 +1,89 @@
+"""`subn evaluate` on the command line.
+
+It does not know how anything is measured (`evaluation`).
+"""
+
+import argparse
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from curator.experiments.evaluation import Question, evaluate
+
+
+def add_evaluation_command(commands: Any) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="measure how well a synthetic table stands for the real rows; never publish that figure",
+        description=(
+            "Compare a synthetic table with the real rows: the average total variation distance of all marginals of a "
+            "few attributes, and how often classifiers trained on either are wrong about held-out real rows (one in "
+            "five). Classifiers need the extra `experiments`. The figures are computed from the real rows without "
+            "noise: they are for whoever holds all rows, never to be published."
+        ),
+        epilog="Exit codes: 0 done, 1 failed, 2 the command, the schema or a table cannot work.",
+    )
+    parser.add_argument("--real", type=Path, required=True, metavar="T.csv[.gz]", help="the real rows")
+    parser.add_argument("--synthetic", type=Path, required=True, metavar="S.csv[.gz]", help="the synthetic rows")
+    parser.add_argument("--schema", type=Path, required=True, metavar="S.json", help="the schema of both")
+    parser.add_argument(
+        "--ways", type=_numbers, default=(2,), metavar="2,3", help="attributes in a marginal (2); many are sampled"
+    )
+    parser.add_argument(
+        "--classify",
+        type=_target,
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE,...]",
+        help="predict this attribute, or whether its value is one of these; may be repeated",
+    )
+    parser.add_argument(
+        "--without",
+        type=_values,
+        default=(),
+        metavar="NAME,...",
+        help="attributes that classifiers do not see, because they give the answer away",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a summary")
+    parser.set_defaults(run=_evaluate)
+
+
+def _evaluate(chosen: argparse.Namespace) -> int:
+    found = evaluate(
+        Question(chosen.real, chosen.synthetic, chosen.schema, chosen.ways, tuple(chosen.classify), chosen.without)
+    )
+    print(json.dumps(found, indent=1, ensure_ascii=False) if chosen.json else _summary(found))
+    return 0
+
+
+def _summary(found: dict[str, Any]) -> str:
+    lines = [f"{found['rows']['real']:,} real rows, {found['rows']['synthetic']:,} synthetic rows"]
+    lines.append("total variation distance (0 equal, 1 disjoint)")
+    for one in found["distances"]:
+        which = "all" if one["measured"] == one["of"] else f"{one['measured']:,} of"
+        what = f"over {which} {one['of']:,} marginals of {one['ways']}, largest {one['largest']:.4f}"
+        lines.append(f"  average {one['average']:.4f} {what}")
+    if found["classification"]:
+        lines.append("wrong about held-out real rows, trained on synthetic rows | on real rows | always the commonest")
+    for rates in found["classification"]:
+        figures = " | ".join(f"{rates[name]:.4f}" for name in ("synthetic", "real", "majority"))
+        lines.append(f"  {figures}  {rates['classifier']}: {rates['target']}")
+    return "\n".join(lines)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _values(text: str) -> tuple[str, ...]:
+    """Separated by commas; a value with a comma goes in double quotes."""
+    try:
+        return tuple(next(csv.reader([text], strict=True), []))
+    except csv.Error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of values: {error}") from None
+
+
+def _target(text: str) -> tuple[str, tuple[str, ...]]:
+    name, _, group = text.partition("=")
+    return name, _values(group) if group else ()

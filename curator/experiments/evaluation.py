@@ -1,0 +1,90 @@
+"""`subn evaluate`: how well a synthetic table stands for the real rows.
+
+It does not know how command lines are parsed (`evaluation_cli`) or how the synthetic rows were made.
+
+Privacy: what it finds is computed from the real rows without noise. It is for whoever holds all of them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from curator.experiments.classification import Exam, misclassification, target_of
+from curator.experiments.coded_tables import read_codes, read_schema
+from protocol.errors import OperatorError
+from protocol.tables.attributes import quoted
+from protocol.tables.distance import attribute_sets, distances
+from protocol.tables.schema import Schema
+
+Codes = NDArray[Any]
+
+WARNING = "computed from the real rows without noise: for experiments only, never to be published"
+MOST_SETS = 2_000  # more marginals are sampled
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks for; a target is an attribute's name and the group of its values, or none."""
+
+    real: Path
+    synthetic: Path
+    schema: Path
+    ways: tuple[int, ...]
+    targets: tuple[tuple[str, tuple[str, ...]], ...]
+    without: tuple[str, ...]
+
+
+def evaluate(question: Question) -> dict[str, Any]:
+    """Everything that is wrong with the question is found before any table is read."""
+    schema = read_schema(question.schema)
+    _refuse_ways(question.ways, len(schema.names))
+    targets = [target_of(schema, name, group) for name, group in question.targets]
+    without = [hidden_attribute(schema, name) for name in question.without]
+    real, synthetic = (read_codes(path, schema) for path in (question.real, question.synthetic))
+    return {
+        "warning": WARNING,
+        "rows": {"real": len(real[0]), "synthetic": len(synthetic[0])},
+        "distances": [distance_report(schema, real, synthetic, ways) for ways in question.ways],
+        "classification": [
+            vars(rates)
+            for target in targets
+            for rates in misclassification(Exam(schema, real, target, without, held_out()), target, synthetic)
+        ],
+    }
+
+
+def distance_report(schema: Schema, real: Sequence[Codes], synthetic: Sequence[Codes], ways: int) -> dict[str, Any]:
+    """The average total variation distance of all marginals of so many attributes, or of a stated sample."""
+    count = len(schema.names)
+    # The same sets for every synthetic table, so that two of them can be compared.
+    chosen = attribute_sets(count, ways, MOST_SETS, Stream.keyed(b"subn evaluate", "sets"))
+    found = distances(real, synthetic, schema.sizes, chosen)
+    return {
+        "ways": ways,
+        "average": float(np.mean(found)),
+        "largest": float(np.max(found)),
+        "measured": len(chosen),
+        "of": math.comb(count, ways),
+    }
+
+
+def held_out() -> Stream:
+    """Decides which real rows test the classifiers: the same ones for every synthetic table."""
+    return Stream.keyed(b"subn evaluate", "held out")
+
+
+def _refuse_ways(ways: Sequence[int], attributes: int) -> None:
+    if (wrong := next((way for way in ways if not 1 <= way <= attributes), None)) is not None:
+        raise OperatorError(f"--ways names {wrong}, but the schema has {attributes} attributes: take 1 to {attributes}")
+
+
+def hidden_attribute(schema: Schema, name: str) -> int:
+    if name not in schema.names:
+        raise OperatorError(f"cannot leave out {quoted(name)}: the schema has no such attribute; correct the name")
+    return schema.names.index(name)

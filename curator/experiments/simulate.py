@@ -1,0 +1,162 @@
+"""`subn simulate`: one experiment from files to files.
+
+It does not know how command lines are parsed (`cli`) or how a run works (`simulation`).
+"""
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from curator.experiments.coded_tables import DividedTable, read_divided, read_schema
+from curator.experiments.partition import Division
+from curator.experiments.simulation import Progress, Simulation, make_identities, member_of, simulate
+from curator.results.csv_files import write_table, write_text
+from protocol.errors import PlanError
+from protocol.exact import exact
+from protocol.forecast.error import predicted
+from protocol.plan.agreement import agree
+from protocol.plan.plan import Method, Preset
+from protocol.plan.presets import make_plan
+from protocol.plan.rationale import reasons
+from protocol.plan.terms import Terms
+from protocol.run.synthesis import synthetic_codes
+from protocol.stages.party_state import Identity
+from protocol.tables.coding import labels
+from protocol.tables.distance import average_distance
+from protocol.tables.schema import Schema
+
+Codes = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One run of the protocol in words; None where the preset decides."""
+
+    epsilon: str
+    parties: int | None
+    method: Method
+    preset: Preset
+    partition: str
+    wishes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for."""
+
+    data: Path
+    schema: Path
+    out: Path
+    settings: Settings
+    seed: int | None
+    real_crypto: bool
+    evaluate: bool
+
+
+def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
+    """Simulate, write synthetic.csv and manifest.json, and return the manifest."""
+    started = perf_counter()
+    if request.seed is not None and request.real_crypto:
+        raise PlanError("--seed goes with --crypto none only: noise from a seed protects nobody")
+    stream = Stream.system() if request.seed is None else stream_of_seed(request.seed)
+    column = Division.parse(request.settings.partition).column
+    table = read_divided(request.data, read_schema(request.schema), column)
+    own, terms, identities = prepare(request.settings, table, stream)
+    request.out.mkdir(parents=True, exist_ok=True)
+    simulation = simulate(terms, own, identities, stream, request.real_crypto, progress)
+    synthetic = _write_synthetic(request, table.schema, simulation, stream.child("synthesis"))
+    manifest = _manifest(simulation, request.real_crypto, perf_counter() - started)
+    if request.evaluate:
+        manifest["evaluation"] = _evaluate(table.schema, table.codes, synthetic)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    write_text(request.out / "manifest.json", text)
+    return manifest
+
+
+def stream_of_seed(seed: int) -> Stream:
+    return Stream.keyed(b"%d" % seed, "subn simulate --seed")
+
+
+def prepare(
+    settings: Settings, table: DividedTable, stream: Stream
+) -> tuple[list[list[Codes]], Terms, Sequence[Identity]]:
+    """Every party's columns, the agreed terms, and the parties' keys."""
+    division = Division.parse(settings.partition)
+    partition = division.apply(table.schema, table.codes, table.owners, settings.parties, stream.child("partition"))
+    own = [[column[partition.owner == party] for column in table.codes] for party in range(len(partition.names))]
+    try:
+        epsilon = exact(settings.epsilon)
+    except ValueError as error:
+        raise PlanError(f"--epsilon: {error}") from None
+    identities = make_identities(len(own))
+    members = [
+        member_of(name, len(columns[0]), identity)
+        for name, columns, identity in zip(partition.names, own, identities, strict=True)
+    ]
+    plan = make_plan("simulation", table.schema, members, epsilon, settings.method, settings.preset, **settings.wishes)
+    return own, agree(plan, table.schema), identities
+
+
+def _write_synthetic(request: Request, schema: Schema, simulation: Simulation, stream: Stream) -> list[Codes]:
+    """Write the table batch by batch; the codes are kept only where an evaluation will want them."""
+    terms, kept = simulation.terms, []
+    sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
+
+    def batches() -> Any:
+        for codes in synthetic_codes(terms, simulation.state.knowledge, terms.plan.rows, sampling):
+            if request.evaluate:
+                kept.append(codes)
+            yield labels(schema, codes, labelling)
+
+    write_table(request.out / "synthetic.csv", schema.names, batches())
+    return [np.concatenate(columns) for columns in zip(*kept, strict=True)]
+
+
+def _evaluate(schema: Schema, real: Sequence[Codes], synthetic: Sequence[Codes]) -> dict[str, Any]:
+    return {
+        "warning": "computed from the real rows without noise: for experiments only, never to be published",
+        "average_2way_distance": average_distance(real, synthetic, schema.sizes, 2),
+    }
+
+
+def _manifest(simulation: Simulation, real_crypto: bool, seconds: float) -> dict[str, Any]:
+    terms, known = simulation.terms, simulation.state.knowledge
+    plan = terms.plan.model_dump(mode="json")
+    members = plan.pop("members")
+    networks = [("", known.network)]
+    if known.models:
+        names = [member["name"] for member in members]
+        networks = list(zip(names, [model.network for model in known.models], strict=True))
+    return {
+        "method": plan.pop("method"),
+        "preset": plan.pop("preset"),
+        "privacy": plan.pop("privacy"),
+        "epsilon": plan.pop("epsilon"),
+        "delta": plan.pop("delta"),
+        "crypto": "real" if real_crypto else "none",
+        "parameters": plan | {"plan_hash": terms.plan_hash},
+        "parties": [
+            {"name": member["name"], "rows": member["rows"], "spent": str(spent), "delta": str(delta)}
+            for member, spent, delta in zip(members, simulation.spent, simulation.deltas, strict=True)
+        ],
+        "phases": [vars(cost) for cost in simulation.phases.values()],
+        "predicted": vars(predicted(terms)),
+        "why": list(reasons(terms)),
+        "network": [
+            {"attribute": terms.domain.variables[family.child].name, "parents": terms.domain.names(family.parents)}
+            | ({"party": name} if name else {})
+            for name, network in networks
+            for family in network.families
+        ],
+        "software": {"dp-subn": version("dp-subn"), "python": platform.python_version()},
+        "seconds": seconds,
+    }

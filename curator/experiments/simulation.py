@@ -1,0 +1,200 @@
+"""A whole run in one process: K parties and a curator that talk in the protocol's own messages.
+
+It does not know files or command lines. Nothing here is private towards whoever runs it: it holds all rows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.paillier.indicator import make_indicator
+from crypto.paillier.public import require_gmp
+from crypto.paillier_secret import SecretKey
+from crypto.randomness import Stream
+from crypto.sealing import ExchangeKey
+from crypto.signing import SigningKey
+from protocol.messages.tasks import Count, Invitation, Reply, Task, decode, encode
+from protocol.plan.passes import is_sum_pass, layout_of
+from protocol.plan.plan import Member, Plan
+from protocol.plan.schedule import Step
+from protocol.plan.terms import Terms
+from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
+from protocol.run.party import accept, answer, check
+from protocol.secure_sum.plain import (
+    WORD_BYTES,
+    CuratorSums,
+    Layout,
+    PartySums,
+    PlainOpening,
+    SelectedOpening,
+    Vector,
+    ciphertexts,
+    full_noise,
+    own_noise,
+    words_from_bytes,
+    words_to_bytes,
+)
+from protocol.stages.party_state import Identity, PartyState
+from protocol.tables.counting import Rows
+
+Codes = NDArray[Any]
+
+
+@dataclass
+class PhaseCost:
+    """What one stage of the run took: all parties and the curator together, messages in both directions."""
+
+    name: str
+    seconds: float = 0.0
+    cells: int = 0
+    ciphertexts: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class Simulation:
+    """A finished run with its books."""
+
+    terms: Terms
+    state: RunState
+    spent: list[Fraction]  # epsilon by party
+    deltas: list[Fraction]
+    phases: dict[str, PhaseCost]
+
+
+@dataclass(frozen=True)
+class ClearSums:
+    """`--crypto none`: the same noise as the real transport keeps, nothing hidden. For experiments only."""
+
+    plan: Plan
+    keeps_noise: bool
+
+    def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> bytes:
+        if self.plan.noise == "selected":
+            noise = full_noise(self.plan, layout, stream) if self.keeps_noise else np.zeros_like(values)
+        else:
+            noise = own_noise(self.plan, layout, stream)
+        return words_to_bytes((values + noise).view(np.uint64))
+
+
+@dataclass(frozen=True)
+class ClearOpening:
+    def contribution_bytes(self, layout: Layout) -> int:
+        return WORD_BYTES * layout.size
+
+    def check(self, layout: Layout, blob: bytes) -> None:
+        """Any words may be a contribution."""
+
+    def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
+        total = np.zeros(layout.size, dtype=np.uint64)
+        for blob in blobs:
+            total = total + words_from_bytes(blob)
+        return total.view(np.int64)
+
+
+Progress = Callable[[str, str], None]  # called with step and party
+
+
+def make_identities(count: int) -> list[Identity]:
+    return [Identity(SigningKey.generate(), ExchangeKey.generate()) for _ in range(count)]
+
+
+def member_of(name: str, rows: int, identity: Identity) -> Member:
+    return Member(name=name, rows=rows, signing_key=identity.signing.public, exchange_key=identity.exchange.public)
+
+
+def simulate(
+    terms: Terms,
+    codes: Sequence[Sequence[Codes]],
+    identities: Sequence[Identity],
+    stream: Stream,
+    real_crypto: bool = True,
+    progress: Progress = lambda _step, _party: None,
+) -> Simulation:
+    """Run the agreed plan over every party's attribute codes."""
+    state, opening = _curator(terms, stream.child("curator"), real_crypto)
+    parties = _parties(terms, codes, identities, stream, real_crypto)
+    spent, deltas = ([Fraction(0)] * terms.plan.parties for _ in range(2))
+    simulation = Simulation(terms, state, spent, deltas, {})
+    while (step := simulation.state.step) is not None:
+        started = perf_counter()
+        cost = simulation.phases.setdefault(step.stage, PhaseCost(step.stage))
+        asked = tasks(simulation.state)
+        _count_work(terms, step, asked, cost)
+        for party, task in asked.items():
+            name = terms.plan.members[party].name
+            progress(step.name, name)
+            simulation.spent[party] += step.charge(party)
+            simulation.deltas[party] += step.delta(party)
+            reply = parties[party].answer(carried(task, cost, "curator"))
+            simulation.state = receive(simulation.state, party, carried(reply, cost, name), opening)
+        cost.seconds += perf_counter() - started
+    return simulation
+
+
+def carried(message: Task | Reply, cost: PhaseCost, sender: str) -> Any:
+    """The message as it arrives: all that the two sides know of each other goes through its bytes."""
+    data = encode(message)
+    cost.bytes += len(data)
+    return decode(data, sender)
+
+
+def _count_work(terms: Terms, step: Step, asked: Mapping[int, Task], cost: PhaseCost) -> None:
+    for task in asked.values():
+        if isinstance(task, Count):
+            layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
+            cost.cells += layout.size
+            cost.ciphertexts += ciphertexts(terms.plan, layout) if is_sum_pass(terms, step) else 0
+
+
+def _curator(terms: Terms, stream: Stream, real_crypto: bool) -> tuple[RunState, CuratorSums]:
+    plan = terms.plan
+    first_variable = stream.below(terms.domain.count)
+    if not real_crypto:
+        return begin(terms, first_variable, None), ClearOpening()
+    if plan.noise != "selected" or plan.method == "independent":
+        return begin(terms, first_variable, None), PlainOpening(plan)
+    require_gmp()
+    secret = SecretKey.generate(plan.key_bits)
+    indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, stream)
+    keys = RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public))
+    return begin(terms, first_variable, keys), SelectedOpening(plan, secret.public, secret.decrypt)
+
+
+@dataclass
+class _Party:
+    """One party: its rows, its stream of randomness and what it remembers of the run."""
+
+    terms: Terms
+    me: int
+    identity: Identity
+    rows: Rows
+    stream: Stream
+    clear: PartySums | None
+    state: PartyState | None = None
+
+    def answer(self, task: Task) -> Reply:
+        if isinstance(task, Invitation):
+            self.state, acceptance = accept(self.terms, self.me, self.identity, self.rows, self.stream, self.clear)
+            return acceptance
+        assert self.state is not None
+        check(self.state, task)
+        self.state, reply = answer(self.state, task, self.rows, self.stream)
+        return reply
+
+
+def _parties(
+    terms: Terms, codes: Sequence[Sequence[Codes]], identities: Sequence[Identity], stream: Stream, real_crypto: bool
+) -> list[_Party]:
+    keeping = set(stream.permutation(terms.plan.parties)[: terms.plan.noise_shares])
+    parties = []
+    for me, (own, identity) in enumerate(zip(codes, identities, strict=True)):
+        rows = Rows(terms.domain, terms.encoding.encode(list(own)))
+        clear = None if real_crypto else ClearSums(terms.plan, me in keeping)
+        parties.append(_Party(terms, me, identity, rows, stream.child(f"party {me}"), clear))
+    return parties

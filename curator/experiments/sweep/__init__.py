@@ -1,0 +1,1 @@
+"""A grid of simulated settings, its results and figures."""

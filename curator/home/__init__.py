@@ -1,0 +1,1 @@
+"""The curator's home folder: keys, certificates, backups."""

@@ -1,0 +1,180 @@
+"""A copy of a curator's home in one file, taken while it serves, and its way back.
+
+It does not know runs. The database and the keys belong together: a run's secret opens under the master key only.
+
+A curator that is brought back from an older copy asks again for what it has forgotten, and parties answer with the
+same bytes: nobody spends twice. It is refused onto a home that knows more.
+"""
+
+import json
+import os
+import sqlite3
+import tarfile
+import tempfile
+from contextlib import closing
+from datetime import UTC, datetime
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.engine import make_url
+
+from curator.errors import SettingsError
+from curator.files import sync_folder
+from curator.settings import Settings
+from curator.store.store import Store
+from curator.store.tables import codes, events, operator_keys, parties, runs, schemas
+from protocol.exact import canonical_json
+
+CONTENTS = "backup.json"
+DATABASE = "curator.db"
+FOLDERS = ("keys", "tls", "runs")
+_KIND, _VERSION = "dp-subn curator", 1
+_SECRET_MODE = 0o600
+_CHUNK = 1 << 20
+_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables whose rows are added
+
+
+def make(settings: Settings, file: Path) -> dict[str, Any]:
+    """Write a copy; what it holds is returned. The file appears whole or not at all, for its owner's eyes only."""
+    if file.exists():
+        raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
+    with tempfile.TemporaryDirectory(dir=settings.home, prefix=".backup-") as folder:
+        members: dict[str, Path] = {}
+        database = _sqlite_file(settings)
+        if database is not None:
+            _copy_database(database, Path(folder) / DATABASE)
+            members[DATABASE] = Path(folder) / DATABASE
+        # After the database, so that the results of every run that it calls finished are there.
+        members |= {
+            str(one.relative_to(settings.home)): one for name in FOLDERS for one in _files(settings.home / name)
+        }
+        contents = {
+            "kind": _KIND,
+            "version": _VERSION,
+            "made": datetime.now(UTC).isoformat(timespec="seconds"),
+            "database": "inside" if database is not None else "elsewhere",
+            "files": {name: _digest(path) for name, path in members.items()},
+        }
+        _write(file, members, canonical_json(contents))
+    return contents
+
+
+def restore(settings: Settings, file: Path) -> dict[str, Any]:
+    """Bring a copy back, into a new home or one that knows nothing more; what came back is returned.
+
+    Retry safety: the database comes last, so that a restore that was broken off can be made again.
+    """
+    home = settings.home
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home, prefix=".restore-") as folder:
+        work = Path(folder)
+        contents = _unpacked(file, work)
+        database = _sqlite_file(settings)
+        if (database is not None) != (contents["database"] == "inside"):
+            raise SettingsError(
+                "the backup and this home keep their databases in two ways: set SUBN_CURATOR_DATABASE_URL as it was "
+                "when the backup was made"
+            )
+        _refuse_other_keys(home, work)
+        if database is not None and database.exists():
+            _refuse_newer(database, work / DATABASE)
+        for name in sorted(contents["files"].keys() - {DATABASE}):
+            (home / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.replace(work / name, home / name)
+        if database is not None:
+            for rest in ("-wal", "-shm"):
+                database.with_name(database.name + rest).unlink(missing_ok=True)
+            os.replace(work / DATABASE, database)
+    sync_folder(home)
+    return contents
+
+
+def _sqlite_file(settings: Settings) -> Path | None:
+    """Where the database is, if it is a file; that of PostgreSQL is backed up by `pg_dump`."""
+    url = make_url(settings.store_url)
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def _refuse_other_keys(home: Path, copy: Path) -> None:
+    for one in _files(copy / "keys"):
+        kept = home / one.relative_to(copy)
+        if kept.exists() and kept.read_bytes() != one.read_bytes():
+            raise SettingsError(f"{kept} is not the backup's: this home is another curator's; restore into a new home")
+
+
+def _refuse_newer(database: Path, copy: Path) -> None:
+    """What a home knows and its copy does not would be forgotten."""
+    ours, theirs = Store.open(f"sqlite:///{database.absolute()}"), Store.open(f"sqlite:///{copy}")
+    try:
+        ours.serve_alone("a restore")  # refused while a curator serves it
+        more = [table.name for table in _GROWING if _keys_of(ours, table) - _keys_of(theirs, table)]
+    finally:
+        ours.close()
+        theirs.close()
+    if more:
+        raise SettingsError(
+            f"{database} knows more than the backup ({', '.join(more)}): nothing was restored. If it is damaged, move "
+            f"it away with {database.name}-wal and {database.name}-shm, and restore again"
+        )
+
+
+def _keys_of(store: Store, table: Any) -> set[tuple[Any, ...]]:
+    with store.reading() as db:
+        return {tuple(row) for row in db.execute(select(*table.primary_key.columns))}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.rglob("*") if one.is_file() and not one.name.endswith(".part"))
+
+
+def _copy_database(path: Path, copy: Path) -> None:
+    """As it is at one moment, whoever writes meanwhile."""
+    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+
+
+def _write(file: Path, members: dict[str, Path], contents: bytes) -> None:
+    draft = file.with_name(file.name + ".part")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE), "wb") as output:
+        with tarfile.open(fileobj=output, mode="w:gz") as archive:
+            for name, path in members.items():
+                archive.add(path, name)
+            entry = tarfile.TarInfo(CONTENTS)
+            entry.size, entry.mode = len(contents), _SECRET_MODE
+            archive.addfile(entry, BytesIO(contents))
+        output.flush()
+        os.fsync(output.fileno())
+    os.replace(draft, file)
+    sync_folder(file.parent)
+
+
+def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
+    """The files of a copy, each as it was written, in this folder."""
+    try:
+        with tarfile.open(file, "r:gz") as archive:
+            archive.extractall(folder, filter="data")  # nothing outside the folder, no links to elsewhere
+        contents: dict[str, Any] = json.loads((folder / CONTENTS).read_bytes())
+        is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
+        expected = dict(contents["files"])
+    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError, FileNotFoundError):
+        raise SettingsError(f"{file} is no backup of a curator, or is damaged: nothing was restored") from None
+    if not is_known:
+        raise SettingsError(f"{file} is a backup of something else, or of a later version: nothing was restored")
+    (folder / CONTENTS).unlink()
+    if {str(one.relative_to(folder)): _digest(one) for one in _files(folder)} != expected:
+        raise SettingsError(f"{file} is damaged: what it holds is not what it says; nothing was restored")
+    return contents
+
+
+def _digest(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

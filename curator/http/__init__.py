@@ -1,0 +1,1 @@
+"""The JSON interface: routes, who may call them, and how errors are told."""

@@ -1,0 +1,183 @@
+"""What every HTTP exchange passes through: size limits, security headers, the curator's signature, one log line.
+
+It does not know routes. All of it is plain ASGI, so that streams stay streams.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from time import perf_counter
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from crypto.signing import SigningKey, sign
+from curator.http.problems import Kind, problem
+from protocol.messages.signatures import (
+    CURATOR_SIGNATURE_HEADER,
+    NONCE_HEADER,
+    RESPONSE,
+    VERSION_HEADER,
+    response_text,
+)
+from protocol.messages.versions import SPOKEN
+
+LARGEST_JSON = 2 << 20
+_SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    VERSION_HEADER: str(SPOKEN),
+}
+_ERRORS_FROM = 400
+_HEALTH = ("/healthz", "/readyz")
+_log = logging.getLogger("curator.http")
+
+
+class BodyTooLarge(HTTPException):
+    def __init__(self, largest: int) -> None:
+        super().__init__(413, f"the body is larger than {largest:,} bytes, the most that is read here")
+
+
+class OnlyFromProxy:
+    """Answers who comes through the proxy in front, by TLS; and looks at the service's health on this machine."""
+
+    def __init__(self, app: ASGIApp, proxies: Sequence[IPv4Network | IPv6Network]) -> None:
+        self._app, self._proxies = app, proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._may_enter(scope):
+            await self._app(scope, receive, send)
+            return
+        kind = Kind(403, "not-through-proxy", "Only the proxy in front may come here")
+        refusal = problem(kind, "this curator is reached by https:// through its proxy: use the proxy's address")
+        await refusal(scope, receive, send)
+
+    def _may_enter(self, scope: Scope) -> bool:
+        address = ip_address(scope["client"][0])
+        if address.is_loopback and scope["path"] in _HEALTH:
+            return True
+        came_by = Headers(scope=scope).get("x-forwarded-proto", "")
+        return came_by == "https" and any(address in network for network in self._proxies)
+
+
+class BodyLimit:
+    """Refuses a body while it is read, as soon as it is too large; `largest` says how large it may be."""
+
+    def __init__(self, app: ASGIApp, largest: Callable[[str, str], int]) -> None:
+        self._app, self._largest = app, largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            receive = _limited(scope, receive, self._largest(scope["method"], scope["path"]))
+        await self._app(scope, receive, send)
+
+
+def _limited(scope: Scope, receive: Receive, largest: int) -> Receive:
+    announced = Headers(scope=scope).get("content-length", "0")
+    taken = 0
+
+    async def limited() -> Message:
+        nonlocal taken
+        if announced.isdigit() and int(announced[:20]) > largest:
+            raise BodyTooLarge(largest)
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > largest:
+            raise BodyTooLarge(largest)
+        return message
+
+    return limited
+
+
+class SecurityHeaders:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, secured if scope["type"] == "http" else send)
+
+
+class SignedAnswers:
+    """Signs what parties are told. Streams for operators pass unsigned and unbuffered."""
+
+    def __init__(self, app: ASGIApp, key: SigningKey) -> None:
+        self._app, self._key = app, key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        nonce = Headers(scope=scope).get(NONCE_HEADER) if scope["type"] == "http" else None
+        if nonce is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, self._signing(scope, nonce, send))
+
+    def _signing(self, scope: Scope, nonce: str, send: Send) -> Callable[[Message], Awaitable[None]]:
+        start: Message = {}
+        body = bytearray()
+
+        async def signing(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                # The state is written by the dependency that has verified a party's signature.
+                if "party" in scope.get("state", {}) or message["status"] >= _ERRORS_FROM:
+                    return
+                start = {}
+            elif start:
+                body.extend(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                text = response_text(start["status"], bytes(body), nonce)
+                headers = MutableHeaders(scope=start)
+                headers[CURATOR_SIGNATURE_HEADER] = sign(self._key, RESPONSE, text).hex()
+                await send(start)
+                message = {**message, "body": bytes(body)}
+            await send(message)
+
+        return signing
+
+
+class RequestLog:
+    """One line per exchange: who, what, how it ended, how long it took; never bodies, keys or queries.
+
+    `observe` is told method, pattern of the path, status and seconds.
+    """
+
+    def __init__(self, app: ASGIApp, observe: Callable[[str, str, int, float], None]) -> None:
+        self._app, self._observe = app, observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = perf_counter(), 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            seconds = perf_counter() - started
+            self._observe(scope["method"], getattr(scope.get("route"), "path", "none"), status, seconds)
+            _log.info("request", extra={"fields": _line(scope, status, seconds)})
+
+
+def _line(scope: Scope, status: int, seconds: float) -> dict[str, object]:
+    who, place = scope.get("state", {}).get("party", ""), scope.get("path_params", {})
+    fields = {"method": scope["method"], "path": scope["path"], "status": status, "party": who}
+    named = {name: place[name] for name in ("run", "step") if name in place}
+    return fields | named | {"ms": round(1000 * seconds, 1)}

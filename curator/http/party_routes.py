@@ -1,0 +1,113 @@
+"""What parties ask of the curator: enrolment, keys, offers, tasks, answers, and what is known of them.
+
+It does not know how answers are judged (`orchestrator`) or signatures checked (`callers`).
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from crypto.signing import verify
+from curator import interface as wire
+from curator.http.dependencies import Newcomer, Party, TheService
+from curator.interface import DatasetName, RunId, StepName
+from protocol.exact import canonical_json
+from protocol.messages.signatures import RECEIPT_HEADER, ROTATION, RUN_HEADER
+from protocol.tables.schema import Schema
+
+LONGEST_POLL = 30  # seconds
+OCTETS = "application/octet-stream"
+_MOST_SKIPPED = 1000
+_SIGNATURE_BYTES = 64
+_ANSWERED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "the oldest task that waits for this party", "content": {OCTETS: {}}},
+    204: {"description": "nothing waits"},
+}
+_BYTES = {"requestBody": {"required": True, "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}}}}
+
+router = APIRouter(prefix="/v1", tags=["parties"])
+
+
+@router.get("/introduction", summary="The curator's key and CA, for who can prove them")
+def introduction(service: TheService) -> wire.Introduction:
+    key, ca = service.introduction
+    return wire.Introduction(curator_key=key.hex(), ca=ca)
+
+
+@router.post("/enrolments", status_code=201, summary="Enrol with a one-time code")
+def enrol(body: Newcomer, service: TheService) -> wire.Enrolled:
+    keys = bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key)
+    record = service.directory.enrol(body.code, body.name, *keys)
+    return wire.Enrolled(name=record.name, curator_key=service.keys.signing.public.hex())
+
+
+@router.post("/keys", status_code=204, summary="Change this party's keys")
+def rotate(party: Party, body: wire.Rotation, service: TheService) -> None:
+    keys = {"signing_key": body.signing_key, "exchange_key": body.exchange_key}
+    text = canonical_json({"name": party} | keys)
+    # The new key's owner agrees too: nobody can take over a key that is not his.
+    verify(bytes.fromhex(body.signing_key), ROTATION, text, bytes.fromhex(body.signature))
+    service.directory.rotate(party, bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key))
+
+
+@router.put("/offers/{dataset}", status_code=204, summary="Offer rows of a schema")
+def offer(party: Party, dataset: Annotated[DatasetName, Path()], body: wire.OfferBody, service: TheService) -> None:
+    service.directory.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
+
+
+@router.get("/inbox", summary="The next task", response_class=Response, responses=_ANSWERED)
+async def inbox(
+    party: Party,
+    service: TheService,
+    wait: Annotated[int, Query(ge=0, le=LONGEST_POLL, description="seconds to wait for a task")] = 0,
+    skip: Annotated[
+        list[RunId] | None, Query(max_length=_MOST_SKIPPED, description="runs that wait for their data owner")
+    ] = None,
+) -> Response:
+    found = await service.relay.inbox(party, wait, tuple(skip or ()))
+    if found is None:
+        return Response(status_code=204)
+    run, task = found
+    return Response(task, media_type=OCTETS, headers={RUN_HEADER: run})
+
+
+@router.put("/runs/{run}/outbox/{step:path}", status_code=204, summary="Answer a task", openapi_extra=_BYTES)
+async def deliver(
+    request: Request,
+    party: Party,
+    run: Annotated[RunId, Path()],
+    step: Annotated[StepName, Path()],
+    service: TheService,
+    receipt: Annotated[wire.Signature, Header(alias=RECEIPT_HEADER)],
+) -> None:
+    body = await request.body()
+    await run_in_threadpool(service.orchestrator.deliver, run, step, party, body, bytes.fromhex(receipt))
+
+
+@router.get("/runs/mine", summary="The runs that this party is in")
+def my_runs(party: Party, service: TheService) -> list[wire.OwnRun]:
+    return service.views.of_party(party)
+
+
+@router.get("/receipts", summary="Everything that this party has ever delivered")
+def receipts(party: Party, service: TheService) -> list[wire.SentReceipt]:
+    return service.views.receipts(party)
+
+
+@router.get("/time", summary="The curator's clock, in its signed words")
+def time(_party: Party, service: TheService) -> wire.CuratorTime:
+    return wire.CuratorTime(time_ms=service.health.clock())
+
+
+@router.get("/roster", summary="All parties and their keys")
+def roster(_party: Party, service: TheService) -> list[wire.Peer]:
+    return [
+        wire.Peer(
+            name=record.name,
+            signing_key=record.signing_key.hex(),
+            exchange_key=record.exchange_key.hex(),
+            revoked=record.revoked is not None,
+        )
+        for record in service.directory.parties()
+    ]

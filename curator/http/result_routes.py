@@ -1,0 +1,105 @@
+"""The results of a run over HTTP: published files, and tables of any length drawn anew.
+
+It does not know how results are made (`publication`, `results`).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import FileResponse, Response, StreamingResponse
+
+from crypto.randomness import Stream
+from curator.errors import Conflict, Forbidden, NotFound
+from curator.http.dependencies import Anybody, Operator, TheService
+from curator.interface import RunId
+from curator.results import report
+from curator.results.fresh_tables import MOST_PARQUET_ROWS, fresh_csv, fresh_parquet, published_parquet, started
+from curator.results.publication import MANIFEST, NETWORK, REPORT, REPORT_PAGE, TABLE, TABLES
+from curator.service import Service
+from protocol.errors import OperatorError
+from protocol.plan.terms import Terms
+
+_CSV, _PARQUET = "text/csv; charset=utf-8", "application/vnd.apache.parquet"
+_JSON_FILES = (MANIFEST, NETWORK, TABLES, REPORT)
+_MOST_ROWS = 10**9
+
+Run = Annotated[RunId, Path()]
+Rows = Annotated[
+    int | None, Query(ge=1, le=_MOST_ROWS, description="draw a new table of so many rows; without it the published one")
+]
+
+router = APIRouter(prefix="/v1/runs/{run}", tags=["results"])
+
+
+def _described(*media_types: str) -> dict[int | str, dict[str, Any]]:
+    return {200: {"description": "the file", "content": {name.partition(";")[0]: {} for name in media_types}}}
+
+
+@router.get("/table.csv", summary="The synthetic table", response_class=Response, responses=_described(_CSV))
+def table_csv(caller: Anybody, run: Run, service: TheService, rows: Rows = None) -> Response:
+    folder, terms = _finished(service, run)
+    if caller is not None:
+        return _for_party(caller, folder / TABLE, terms, rows)
+    if rows is None:
+        return _download(folder / TABLE, _CSV)
+    return _streamed(fresh_csv(folder, terms, rows, Stream.system()), TABLE, _CSV)
+
+
+@router.get("/table.parquet", summary="The same as Parquet", response_class=Response, responses=_described(_PARQUET))
+def table_parquet(_operator: Operator, run: Run, service: TheService, rows: Rows = None) -> Response:
+    folder, terms = _finished(service, run)
+    if rows is not None and rows > MOST_PARQUET_ROWS:
+        raise OperatorError(
+            f"{rows:,} rows are too many for one Parquet file, {MOST_PARQUET_ROWS:,} are not: ask for less, or for CSV"
+        )
+    parquet = published_parquet(folder, terms) if rows is None else fresh_parquet(folder, terms, rows, Stream.system())
+    return _streamed(parquet, "table.parquet", _PARQUET)
+
+
+@router.get("/report.html", summary="The report", response_class=Response, responses=_described("text/html"))
+def report_page(_operator: Operator, run: Run, service: TheService) -> FileResponse:
+    """To be read where it is: a policy of its own lets its style in and nothing else."""
+    folder, _ = _finished(service, run)
+    response = _download(folder / REPORT_PAGE, "text/html; charset=utf-8", "inline")
+    response.headers["Content-Security-Policy"] = f"{report.POLICY}; frame-ancestors 'none'"
+    return response
+
+
+def _add_json_file(name: str) -> None:
+    @router.get(f"/{name}", summary=f"The run's {name}", responses=_described("application/json"), name=name)
+    def json_file(_operator: Operator, run: Run, service: TheService) -> FileResponse:
+        folder, _ = _finished(service, run)
+        return _download(folder / name, "application/json")
+
+
+for _name in _JSON_FILES:
+    _add_json_file(_name)
+
+
+def _finished(service: Service, run: str) -> tuple[FilePath, Terms]:
+    record = service.views.record(run)
+    if record.state != "finished":
+        raise Conflict(f"run {run} is {record.state.replace('_', ' ')}: only a finished run has results")
+    return service.orchestrator.folder(run), service.views.terms(run)
+
+
+def _for_party(party: str, table: FilePath, terms: Terms, rows: int | None) -> Response:
+    """The published table, whole, because the curator signs it for the party."""
+    if party not in [member.name for member in terms.plan.members]:
+        raise Forbidden(f"{party} takes no part in this run: its table is for its parties and the operator")
+    if rows is not None:
+        raise Forbidden("parties fetch the published table: leave rows out")
+    return Response(table.read_bytes(), media_type=_CSV)
+
+
+def _download(path: FilePath, media_type: str, disposition: str = "attachment") -> FileResponse:
+    if not path.is_file():
+        raise NotFound(f"{path.name} of this run has been removed from the curator's disk")
+    return FileResponse(path, media_type=media_type, filename=path.name, content_disposition_type=disposition)
+
+
+def _streamed(chunks: Iterator[bytes], name: str, media_type: str) -> StreamingResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(started(chunks), media_type=media_type, headers=headers)

@@ -1,0 +1,1 @@
+"""Health, metrics and logs: how the service is doing."""

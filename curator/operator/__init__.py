@@ -1,0 +1,1 @@
+"""The command `subn` and the notebook client: no server code in reach."""

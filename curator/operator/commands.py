@@ -1,0 +1,289 @@
+"""`subn plan|run|runs|watch|wait|cancel|get|parties|schemas`: driving a curator from the command line.
+
+It does not know HTTP (`operator_client`) or how progress is drawn (`progress`).
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from crypto.randomness import Stream
+from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.operator.plan_options import add_plan_options, wishes
+from curator.operator.progress import Screen, describe_plan, describe_run
+from curator.results import multiple_tables as copies
+from protocol.errors import OperatorError
+
+DEFAULT_URL = "https://127.0.0.1:8460"
+EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
+TIMED_OUT = 4
+RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html", "table.parquet")
+_POLL_SECONDS = 0.5
+_MOST_COPIES = 1000
+_EXACT = ("theta", "delta")  # sent as text, so that they stay exact
+_EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or refused, 4 timed out."
+
+Command = Callable[[CuratorClient, argparse.Namespace], int]
+
+
+def add_operator_commands(commands: Any) -> None:
+    _add_planning(commands)
+    _add_following(commands)
+    _add_results(commands)
+    _add_parties(commands)
+    _add_schemas(commands)
+
+
+def _add_planning(commands: Any) -> None:
+    for name, text, run in (
+        ("plan", "price a run before anything is spent", _plan),
+        ("run", "start a run; it waits for its parties to join", _run),
+    ):
+        parser = _command(commands, name, text, run)
+        parser.add_argument("--schema", required=True, metavar="S.json|HASH", help="a schema's file or its hash")
+        parser.add_argument("--party", action="append", metavar="NAME", help="repeat; without it all that offer rows")
+        add_plan_options(parser.add_argument_group("the plan (defaults come from the preset)"))
+    for option, text in (
+        ("--join-seconds", "for all parties to join"),
+        ("--step-seconds", "for all answers to a step"),
+    ):
+        parser.add_argument(option, type=int, metavar="N", help=f"how long to wait {text} (the curator's setting)")
+    parser.add_argument(
+        "--idempotency-key", metavar="TEXT", help="the same key and plan again give the same run (made up)"
+    )
+
+
+def _add_following(commands: Any) -> None:
+    _command(commands, "runs", "list all runs, the oldest first", _list_runs)
+    watch = _command(commands, "watch", "show a run's progress until it ends; --json: one event per line", _watch)
+    watch.add_argument("id", metavar="RUN")
+    wait = _command(commands, "wait", "wait until a run ends", _wait)
+    wait.add_argument("id", metavar="RUN")
+    wait.add_argument("--timeout", type=float, metavar="SECONDS", help="how long at most (as long as it takes)")
+    for parser in (watch, wait):
+        parser.epilog = _EXIT_CODES_TEXT
+    cancel = _command(commands, "cancel", "end a run; what parties have spent stays spent", _cancel)
+    cancel.add_argument("id", metavar="RUN")
+    cancel.add_argument("--reason", metavar="TEXT", help="what the parties are told")
+
+
+def _add_results(commands: Any) -> None:
+    get = _command(commands, "get", "download a run's results; --rows draws a new table of any length", _get)
+    get.add_argument("id", metavar="RUN")
+    get.add_argument(
+        "--file",
+        action="append",
+        choices=RESULTS,
+        metavar="NAME",
+        help=f"repeat; {', '.join(RESULTS)} (all but the last)",
+    )
+    get.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where they go (here)")
+    get.add_argument("--rows", type=int, metavar="N", help="rows of a table drawn anew instead of the published one")
+    get.add_argument(
+        "--copies",
+        type=int,
+        metavar="M",
+        help="M tables (copy-1.csv, ...) drawn anew from the published model, at no cost in privacy",
+    )
+
+
+def _add_parties(commands: Any) -> None:
+    parser = commands.add_parser("parties", help="list parties, make an enrolment code, revoke a party")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    _command(actions, "list", "all parties, their keys' fingerprints and what they offer", _list_parties)
+    for name, text, run in (
+        ("code", "make a one-time code with which a party of this name enrols", _party_code),
+        ("revoke", "take a party out; runs that it is in fail", _revoke_party),
+    ):
+        _command(actions, name, text, run).add_argument("name", metavar="NAME")
+
+
+def _add_schemas(commands: Any) -> None:
+    parser = commands.add_parser("schemas", help="list, add and show schemas")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    _command(actions, "list", "all schemas", _list_schemas)
+    _command(actions, "add", "publish a schema to the parties", _add_schema).add_argument("file", type=Path)
+    _command(actions, "show", "print a schema", _show_schema).add_argument("hash")
+
+
+def _command(commands: Any, name: str, text: str, run: Command) -> Any:
+    parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser.add_argument("--url", metavar="URL", help=f"the curator (SUBN_URL, or {DEFAULT_URL})")
+    parser.add_argument("--key-file", type=Path, metavar="F", help="file with the operator's key (SUBN_KEY_FILE)")
+    parser.add_argument("--ca-file", type=Path, metavar="F", help="the curator's tls/ca.pem (SUBN_CA_FILE)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=lambda chosen: _with_client(chosen, run))
+    return parser
+
+
+def _with_client(chosen: argparse.Namespace, run: Command) -> int:
+    url = chosen.url or os.environ.get("SUBN_URL") or DEFAULT_URL
+    key_file = chosen.key_file or os.environ.get("SUBN_KEY_FILE")
+    if not key_file:
+        raise OperatorError("no operator key: give --key-file or SUBN_KEY_FILE (subn-curator init printed the key)")
+    key = Path(key_file).read_text(encoding="utf-8").strip()
+    if not key.isascii() or not key.isprintable() or not key:
+        raise OperatorError(f"{key_file} holds no operator key: one line of letters and digits is expected")
+    with CuratorClient(url, key, ca=_ca(chosen.ca_file or os.environ.get("SUBN_CA_FILE"))) as client:
+        return run(client, chosen)
+
+
+def _ca(file: Path | str | None) -> str:
+    """The text of the CA's certificate; empty if the machine's own CAs shall decide."""
+    return Path(file).read_text(encoding="utf-8") if file else ""
+
+
+def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
+    body = {"schema": _schema_hash(client, chosen.schema), "parties": chosen.party, "epsilon": chosen.epsilon}
+    body |= {"method": chosen.method, "preset": chosen.preset}
+    for name, wish in wishes(chosen).items():
+        if wish is not None:
+            body[name] = [str(part) for part in wish] if name == "split" else str(wish) if name in _EXACT else wish
+    return body
+
+
+def _run_body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
+    waiting = {name: getattr(chosen, name) for name in ("join_seconds", "step_seconds")}
+    return _body(client, chosen) | {name: seconds for name, seconds in waiting.items() if seconds is not None}
+
+
+def _schema_hash(client: CuratorClient, given: str) -> str:
+    if len(given) == 64 and not Path(given).exists():
+        return given
+    return str(client.add_schema(Path(given).read_bytes())["hash"])
+
+
+def _plan(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    plan = client.plan(_body(client, chosen))
+    return _say(chosen, plan, describe_plan(plan))
+
+
+def _run(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    key = chosen.idempotency_key or Stream.system().take(16).hex()
+    run = client.create_run(_run_body(client, chosen), key)
+    return _say(chosen, run, f"{run['run']}\nfollow it with: subn watch {run['run']}")
+
+
+def _watch(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    screen = Screen(sys.stdout)
+    for event in client.events(chosen.id):
+        if chosen.json:
+            print(json.dumps(event, ensure_ascii=False), flush=True)
+        else:
+            screen.show(client.run(chosen.id))
+    return _end(chosen, client.run(chosen.id))
+
+
+def _wait(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    deadline = None if chosen.timeout is None else monotonic() + chosen.timeout
+    while (run := _state(client, chosen.id, deadline))["state"] not in ENDS:
+        if deadline is not None and monotonic() >= deadline:
+            print(f"subn: run {chosen.id} is still {run['state']} after {chosen.timeout:g} s", file=sys.stderr)
+            return TIMED_OUT
+        sleep(_POLL_SECONDS)
+    return _end(chosen, run)
+
+
+def _state(client: CuratorClient, run: str, deadline: float | None) -> dict[str, Any]:
+    """The run; a curator that is away for a moment, as in a restart, does not end the waiting."""
+    patience = monotonic() + 60 if deadline is None else deadline
+    while True:
+        try:
+            return client.run(run)
+        except CuratorUnreachable:
+            if monotonic() >= patience:
+                raise
+            sleep(_POLL_SECONDS)
+
+
+def _end(chosen: argparse.Namespace, run: dict[str, Any]) -> int:
+    _say(chosen, run, describe_run(run))
+    return EXIT_CODES[run["state"]]
+
+
+def _list_runs(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    runs = client.runs()
+    lines = [
+        f"{run['run']}  {run['created'][:19]}  {run['method']}, epsilon {run['epsilon']}, {run['parties']} parties: "
+        + run["state"].replace("_", " ")
+        for run in runs
+    ]
+    return _say(chosen, runs, "\n".join(lines) or "no run yet: subn run")
+
+
+def _cancel(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    run = client.cancel(chosen.id, chosen.reason)
+    return _say(chosen, run, describe_run(run))
+
+
+def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    if chosen.copies is not None:
+        return _get_copies(client, chosen)
+    names = chosen.file or (RESULTS[:-1] if chosen.rows is None else ("table.csv",))
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)
+    paths = [str(chosen.out / name) for name in names]
+    return _say(chosen, {"files": paths}, "\n".join(paths))
+
+
+def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    """Drawn one after the other, each from fresh randomness."""
+    if not 1 <= chosen.copies <= _MOST_COPIES or chosen.file:
+        raise OperatorError(f"--copies takes 1 to {_MOST_COPIES}, and goes without --file: it draws tables as CSV")
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
+    plan = json.loads((chosen.out / "manifest.json").read_bytes())["manifest"]["plan"]
+    rows = chosen.rows or plan["rows"]
+    paths = [chosen.out / f"copy-{number}.csv" for number in range(1, chosen.copies + 1)]
+    for path in paths:
+        client.download(chosen.id, "table.csv", path, rows)
+    rule = copies.rule(sum(member["rows"] for member in plan["members"]), rows)
+    words = "\n".join([*map(str, paths), copies.PURPOSE, rule, copies.CONDITION])
+    return _say(chosen, {"files": list(map(str, paths)), "rows": rows, "rule": rule}, words)
+
+
+def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    parties = client.parties()
+    lines = [
+        f"{party['name']}{' (revoked)' if party['revoked'] else ''}: {party['fingerprint']}, "
+        + (", ".join(f"{o['dataset']} {o['rows']:,} rows" for o in party["offers"]) or "no rows offered")
+        for party in parties
+    ]
+    return _say(chosen, parties, "\n".join(lines) or "no party has enrolled yet: subn parties code NAME")
+
+
+def _party_code(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    code = client.code(chosen.name)
+    return _say(chosen, code, f"{code['code']}\nvalid once, for {chosen.name}, until {code['expires']}")
+
+
+def _revoke_party(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    client.revoke(chosen.name)
+    return _say(chosen, {"revoked": chosen.name}, f"{chosen.name} is revoked")
+
+
+def _list_schemas(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    schemas = client.schemas()
+    lines = [f"{found['hash']}  {found['title']} ({found['attributes']} attributes)" for found in schemas]
+    return _say(chosen, schemas, "\n".join(lines) or "no schema yet: subn schemas add FILE")
+
+
+def _add_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    found = client.add_schema(chosen.file.read_bytes())
+    return _say(chosen, found, found["hash"])
+
+
+def _show_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
+    print(json.dumps(client.schema(chosen.hash), indent=1, ensure_ascii=False))
+    return 0
+
+
+def _say(chosen: argparse.Namespace, found: Any, words: str) -> int:
+    print(json.dumps(found, ensure_ascii=False) if chosen.json else words, flush=True)
+    return 0

@@ -1,0 +1,231 @@
+"""A curator from a notebook: typed, a few lines from a schema to a verified table.
+
+    curator = Curator()                                # SUBN_URL, SUBN_KEY_FILE, SUBN_CA_FILE, or given here
+    plan = curator.plan("schema.json", epsilon="0.8")  # costs nothing; plan.price, plan.steps
+    run = curator.run("schema.json", epsilon="0.8")
+    run.wait()
+    table = run.table()                                # {"age": [...], ...}: pandas.DataFrame(table) works
+
+It does not know HTTP (`operator_client`), and it does without the server: no framework, no database.
+"""
+
+import csv
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Any, TypedDict, Unpack
+
+from crypto.randomness import Stream
+from curator import interface as wire
+from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.operator.progress import Screen, describe_plan, describe_run
+from protocol.errors import OperatorError, SubnError
+from protocol.exact import exact
+from protocol.plan.plan import EncodingName, Method, Noise, Preset, ScoreName, Update
+from protocol.privacy.mechanisms import Choice, Privacy
+from protocol.run.manifest import Manifest, verify_manifest
+
+ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like
+
+DEFAULT_URL = "https://127.0.0.1:8460"
+_POLL_SECONDS = 0.5
+_PATIENCE = 60.0  # seconds for which a curator may be away, as in a restart
+
+
+class Wishes(TypedDict, total=False):
+    """What a plan may say besides its epsilon; what is left out the preset decides."""
+
+    parties: list[str]
+    method: Method
+    preset: Preset
+    privacy: Privacy
+    delta: ExactNumber
+    insiders: int
+    noise: Noise
+    update: Update
+    rounds: int
+    encoding: EncodingName
+    score: ScoreName
+    choice: Choice
+    split: list[ExactNumber]
+    theta: ExactNumber
+    degree: int
+    rows: int
+    key_bits: int
+
+
+class RunDidNotFinish(SubnError):
+    """It failed, was refused or cancelled, or timed out; `run` says why."""
+
+    def __init__(self, run: wire.Run) -> None:
+        super().__init__(describe_run(run.model_dump()))
+        self.run = run
+
+
+class Plan(wire.PlanForecast):
+    """What a run would cost and how good its answers can be; prints as a table."""
+
+    def __str__(self) -> str:
+        return describe_plan(self.model_dump())
+
+
+class Curator:
+    """For whoever holds an operator's key."""
+
+    def __init__(
+        self, url: str | None = None, key_file: str | Path | None = None, ca_file: str | Path | None = None
+    ) -> None:
+        """`ca_file` is the curator's tls/ca.pem; without it and SUBN_CA_FILE, this machine's own CAs decide."""
+        file = key_file or os.environ.get("SUBN_KEY_FILE")
+        if not file:
+            raise OperatorError("no operator key: give key_file or SUBN_KEY_FILE (subn-curator init printed the key)")
+        key = Path(file).read_text(encoding="utf-8").strip()
+        authority = ca_file or os.environ.get("SUBN_CA_FILE")
+        ca = Path(authority).read_text(encoding="utf-8") if authority else ""
+        self._client = CuratorClient(url or os.environ.get("SUBN_URL") or DEFAULT_URL, key, ca=ca)
+
+    def __enter__(self) -> "Curator":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.__exit__(None, None, None)
+
+    def parties(self) -> list[wire.Party]:
+        return [wire.Party.model_validate(one) for one in self._client.parties()]
+
+    def code(self, name: str) -> wire.Code:
+        """A one-time code with which a party of this name enrols."""
+        return wire.Code.model_validate(self._client.code(name))
+
+    def schemas(self) -> list[wire.SchemaEntry]:
+        return [wire.SchemaEntry.model_validate(one) for one in self._client.schemas()]
+
+    def plan(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Unpack[Wishes]) -> Plan:
+        """Price a run; nothing is kept or spent. `schema` is a file, its content, or the hash of a known one."""
+        return Plan.model_validate(self._client.plan(self._body(schema, epsilon, wishes)))
+
+    def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Unpack[Wishes]) -> "Run":
+        """Start a run; it waits for its parties to join."""
+        key = Stream.system().take(16).hex()
+        return Run(self._client, self._client.create_run(self._body(schema, epsilon, wishes), key)["run"])
+
+    def runs(self) -> list[wire.RunEntry]:
+        return [wire.RunEntry.model_validate(one) for one in self._client.runs()]
+
+    def attach(self, run: str) -> "Run":
+        """A run that was started before, by whomever."""
+        return Run(self._client, str(self._client.run(run)["run"]))
+
+    def _body(
+        self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, wishes: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {"schema": self._schema_hash(schema), "epsilon": _exact(epsilon), **wishes}
+        for name in ("delta", "theta"):
+            if name in body:
+                body[name] = _exact(body[name])
+        if "split" in body:
+            body["split"] = [_exact(part) for part in body["split"]]
+        return body
+
+    def _schema_hash(self, schema: str | Path | Mapping[str, Any]) -> str:
+        if isinstance(schema, Mapping):
+            return str(self._client.add_schema(json.dumps(schema).encode())["hash"])
+        if isinstance(schema, str) and len(schema) == 64 and not Path(schema).exists():
+            return schema
+        return str(self._client.add_schema(Path(schema).read_bytes())["hash"])
+
+
+class Run:
+    """One run at a curator, made by `Curator.run` or `Curator.attach`."""
+
+    def __init__(self, client: CuratorClient, run: str) -> None:
+        self._client, self.id = client, run
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r})"
+
+    def state(self) -> wire.Run:
+        return wire.Run.model_validate(self._client.run(self.id))
+
+    def events(self, after: int = 0) -> Iterator[wire.Event]:
+        """What happens, as it happens, until the run ends."""
+        return (wire.Event.model_validate(event) for event in self._client.events(self.id, after))
+
+    def wait(self, timeout: float | None = None, show: bool = True) -> wire.Run:
+        """The finished run; RunDidNotFinish if it ends otherwise, TimeoutError if it takes longer (it goes on then)."""
+        deadline = monotonic() + (float("inf") if timeout is None else timeout)
+        screen = Screen(sys.stdout)
+        while True:
+            found = self._patiently(deadline)
+            if show:
+                screen.show(found)
+            if found["state"] in ENDS:
+                run = wire.Run.model_validate(found)
+                if run.state != "finished":
+                    raise RunDidNotFinish(run)
+                return run
+            if monotonic() >= deadline:
+                raise TimeoutError(f"run {self.id} is still {found['state']} after {timeout:g} s")
+            sleep(_POLL_SECONDS)
+
+    def cancel(self, reason: str | None = None) -> wire.Run:
+        """End it; what parties have spent stays spent."""
+        return wire.Run.model_validate(self._client.cancel(self.id, reason))
+
+    def table(self, rows: int | None = None) -> dict[str, list[str]]:
+        """The published table by column, or one of so many rows drawn anew, which costs no privacy."""
+        header, *lines = csv.reader(self.file("table.csv", rows).decode().splitlines(keepends=True))
+        return {name: [line[place] for line in lines] for place, name in enumerate(header)}
+
+    def network(self) -> Any:
+        return json.loads(self.file("network.json"))
+
+    def report(self) -> Any:
+        return json.loads(self.file("report.json"))
+
+    def verify(self, curator_key: str | None = None) -> Manifest:
+        """The manifest, once signatures, budgets and the table's hash are proved; else ManifestError.
+
+        `curator_key` is the curator's, in hexadecimal, as known from elsewhere; without it only consistency is proved.
+        """
+        table = hashlib.sha256(self.file("table.csv")).hexdigest()
+        key = None if curator_key is None else bytes.fromhex(curator_key)
+        return verify_manifest(self.file("manifest.json"), {"table.csv": table}, key)
+
+    def file(self, name: str, rows: int | None = None) -> bytes:
+        """A result as it is: manifest.json, table.csv, table.parquet, network.json, tables.json, report.json."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            self._client.download(self.id, name, path, rows)
+            return path.read_bytes()
+
+    def _patiently(self, deadline: float) -> dict[str, Any]:
+        """The run; a curator that is away for a moment does not end the waiting."""
+        patience = min(deadline, monotonic() + _PATIENCE)
+        while True:
+            try:
+                found: dict[str, Any] = self._client.run(self.id)
+                return found
+            except CuratorUnreachable:
+                if monotonic() >= patience:
+                    raise
+                sleep(_POLL_SECONDS)
+
+
+def _exact(number: ExactNumber) -> str:
+    try:
+        return str(exact(number))
+    except ValueError as error:
+        raise OperatorError(f"{error}: write it in quotes, or as a Fraction") from None

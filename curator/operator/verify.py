@@ -1,0 +1,119 @@
+"""`subn verify`: whether a published result proves what it claims, off-line.
+
+It does not know how it is proved (`protocol.run.manifest`).
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from protocol.errors import ManifestError, OperatorError
+from protocol.run.manifest import Manifest, verify_manifest
+
+VERIFIED, REJECTED = 0, 1
+
+
+def add_verify_command(commands: Any) -> None:
+    verify = commands.add_parser(
+        "verify",
+        help="check a manifest off-line: signatures, budgets, and the published files",
+        description=(
+            "Check that the manifest is signed by its curator, that every party signed the plan and a receipt for "
+            "each of its steps, that what was spent is what the plan says, and that the published files are the ones "
+            "at hand: those named, and those beside the manifest under their published names."
+        ),
+        epilog="Exit codes: 0 all is proved, 1 it is not, 2 the command cannot work.",
+    )
+    verify.add_argument("manifest", type=Path, metavar="MANIFEST", help="manifest.json as it was published")
+    verify.add_argument(
+        "--table", type=Path, metavar="F", help="the synthetic table at hand (.csv or .parquet), under whatever name"
+    )
+    verify.add_argument(
+        "--curator-key", metavar="HEX", help="the curator's key, known from elsewhere; without it only consistency"
+    )
+    verify.add_argument("--json", action="store_true", help="print what was checked as JSON")
+    verify.set_defaults(run=_verify)
+
+
+def _verify(chosen: argparse.Namespace) -> int:
+    data = _read(chosen.manifest)
+    if chosen.table is not None and not chosen.table.is_file():
+        raise OperatorError(f"{chosen.table}: there is no such file")
+    try:
+        manifest = verify_manifest(data, {}, _key(chosen.curator_key))
+        files = _files_at_hand(manifest, chosen.manifest.parent, chosen.table)
+        verify_manifest(data, {name: _sha256(path) for name, path in files.items()}, _key(chosen.curator_key))
+    except ManifestError as error:
+        print(f"subn: not verified: {error}", file=sys.stderr)
+        return REJECTED
+    found = _findings(manifest, sorted(files), chosen.curator_key is not None)
+    print(json.dumps(found, indent=1, ensure_ascii=False) if chosen.json else _in_words(found))
+    return VERIFIED
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise OperatorError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _key(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise OperatorError(f"--curator-key is {text[:80]!r}: 64 hexadecimal digits are expected") from None
+
+
+def _files_at_hand(manifest: Manifest, beside: Path, table: Path | None) -> dict[str, Path]:
+    found = {name: beside / name for name in manifest.outputs if (beside / name).is_file()}
+    if table is not None:
+        found["table.parquet" if table.suffix == ".parquet" else "table.csv"] = table
+    return found
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _findings(manifest: Manifest, files: list[str], is_known_curator: bool) -> dict[str, Any]:
+    plan = manifest.plan
+    return {
+        "verified": True,
+        "run": plan.run,
+        "plan_hash": plan.hash(),
+        "method": plan.method,
+        "privacy": plan.privacy,
+        "epsilon": str(plan.epsilon),
+        "delta": str(plan.delta),
+        "curator_key": manifest.curator_key.hex(),
+        "curator_key_was_given": is_known_curator,
+        "finished": manifest.finished,
+        "spent": {record.name: str(record.spent) for record in manifest.parties},
+        "spent_delta": {record.name: str(record.delta) for record in manifest.parties},
+        "receipts": sum(len(record.receipts) for record in manifest.parties),
+        "files": files,
+    }
+
+
+def _in_words(found: dict[str, Any]) -> str:
+    known = "as you gave it" if found["curator_key_was_given"] else "compare it, or give --curator-key"
+    files = ", ".join(found["files"]) or "none at hand"
+    deltas = {name: f" and a delta of {delta}" for name, delta in found["spent_delta"].items() if delta != "0"}
+    amounts = found["spent"].items()
+    spent = [f"{name} spent {amount} of {found['epsilon']}{deltas.get(name, '')}" for name, amount in amounts]
+    return "\n".join(
+        [
+            f"verified: run {found['run']}, {found['method']}, finished {found['finished']}",
+            f"plan {found['plan_hash']}, signed by {len(spent)} parties, with {found['receipts']} signed receipts",
+            *spent,
+            f"files that are the published ones: {files}",
+            f"curator's key {found['curator_key']} ({known})",
+        ]
+    )

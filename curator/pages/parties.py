@@ -1,0 +1,83 @@
+"""The page of parties: who has enrolled, what they offer and when they were last heard of; codes; taking a party out.
+
+It does not know how parties are kept (`directory`); what it shows is what the JSON interface says.
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Path, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import TypeAdapter, ValidationError
+
+from curator import interface as wire
+from curator.accounts.sessions import Session
+from curator.errors import Forbidden
+from curator.http import operator_routes
+from curator.http.dependencies import TheService
+from curator.http.operator_routes import After
+from curator.interface import PartyName
+from curator.pages.frame import PageRoute, Sending, SignedIn, page, see_other
+from curator.service import Service
+from protocol.errors import SubnError
+
+_PER_PAGE = 100
+_NAME: TypeAdapter[str] = TypeAdapter(PartyName)
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/parties")
+def parties(session: SignedIn, service: TheService, after: After = "") -> Response:
+    return _page(session, service, after)
+
+
+@router.post("/parties/codes")
+async def new_code(
+    request: Request, session: Sending, service: TheService, name: Annotated[str, Form()] = ""
+) -> Response:
+    """The code is shown this once, on the page that answers."""
+    try:
+        body = wire.CodeRequest(name=_checked(name.strip()))
+        code = await run_in_threadpool(operator_routes.new_code, session.label, body, service)
+    except SubnError as error:
+        return await run_in_threadpool(_page, session, service, wrong=str(error))
+    return await run_in_threadpool(_page, session, service, code=code, address=str(request.base_url).rstrip("/"))
+
+
+@router.post("/parties/{name}/revoke")
+async def revoke(_session: Sending, name: Annotated[PartyName, Path()], service: TheService) -> Response:
+    await run_in_threadpool(service.orchestrator.revoke, name)
+    return see_other("/parties")
+
+
+def _page(
+    session: Session,
+    service: Service,
+    after: str = "",
+    code: wire.Code | None = None,
+    address: str = "",
+    wrong: str | None = None,
+) -> Response:
+    found = operator_routes.parties(session.label, service, _PER_PAGE, after)
+    titles = {record.hash: record.title for record in service.directory.schemas()}
+    return page(
+        "parties.html",
+        session,
+        status=200 if wrong is None else 422,
+        parties=found.items,
+        following=found.next,
+        titles=titles,
+        code=code,
+        address=address,
+        wrong=wrong,
+    )
+
+
+def _checked(name: str) -> str:
+    try:
+        return _NAME.validate_python(name)
+    except ValidationError:
+        raise Forbidden(
+            "a party's name has letters, digits, spaces and . ( ) & ' - only, begins with a letter or digit, and has "
+            "100 characters at most"
+        ) from None

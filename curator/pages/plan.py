@@ -1,0 +1,162 @@
+"""The plan builder: move what you like and see at once what it costs, how good it can be, or why it is refused.
+
+It does not know how plans are priced; what it shows is what the JSON interface answers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import ImmutableMultiDict
+
+from crypto.errors import CryptoError
+from crypto.randomness import Stream
+from curator import interface as wire
+from curator.accounts.registry import Offer, SchemaRecord
+from curator.http import operator_routes
+from curator.http.dependencies import TheService
+from curator.pages.frame import PageRoute, Sending, SignedIn, form_values, page, see_other
+from curator.pages.plan_form import EPSILONS, fields, request_of
+from curator.pages.run_grid import dearest
+from curator.runs.planning import request_digest
+from curator.service import Service
+from protocol.errors import PlanError, SubnError
+from protocol.plan.promises import odds_factor, promises
+from protocol.plan.terms import Terms
+
+Filled = ImmutableMultiDict[str, Any]
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """The forecast of one stage: its steps added up, its bound on the noise the largest of theirs."""
+
+    stage: str
+    epsilon: Fraction  # what it costs whom it costs most
+    steps: int
+    tables: int
+    cells: int
+    ciphertexts: int
+    bytes_per_party: int
+    seconds: float
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The schema that was chosen, and who offers rows of it."""
+
+    schemas: list[SchemaRecord]
+    schema_hash: str
+    rows: dict[str, int]
+
+    @classmethod
+    def of(cls, service: Service, filled: Filled) -> "Offers":
+        schemas, offers = service.directory.schemas(), service.directory.offers()
+        revoked = {party.name for party in service.directory.parties() if party.revoked is not None}
+        offered = [offer for offer in offers if offer.party not in revoked]
+        wanted = str(filled.get("schema", "")) or _most_offered(schemas, offered)
+        rows = {offer.party: offer.rows for offer in offered if offer.schema_hash == wanted}
+        return cls(schemas, wanted, rows)
+
+
+@router.get("/plan")
+def plan(request: Request, session: SignedIn, service: TheService) -> Response:
+    filled = request.query_params
+    offers = Offers.of(service, filled)
+    chosen = set(filled.getlist("party")) or set(offers.rows)
+    first, more = fields()
+    values = {field.name: field.default for field in (*first, *more)} | {"epsilon": "1"} | form_values(filled)
+    return page(
+        "plan.html",
+        session,
+        offers=offers,
+        chosen=chosen,
+        first=first,
+        more=more,
+        values=values,
+        is_open=any(values[field.name] for field in more),
+        epsilons=EPSILONS,
+        key=filled.get("key") or Stream.system().take(16).hex(),
+        **_forecast(service, filled, offers),
+    )
+
+
+@router.get("/plan/forecast")
+def forecast(request: Request, _session: SignedIn, service: TheService) -> Response:
+    """What the page shows beside the form, each time that something in it moves."""
+    filled = request.query_params
+    response = page("plan_forecast.html", **_forecast(service, filled, Offers.of(service, filled)))
+    shown = "&".join(part for part in request.url.query.split("&") if not part.startswith("form_token="))
+    response.headers["HX-Replace-Url"] = f"/plan?{shown}"
+    return response
+
+
+@router.post("/runs")
+async def start(request: Request, session: Sending, service: TheService) -> Response:
+    filled = ImmutableMultiDict((name, str(value)) for name, value in (await request.form()).multi_items())
+    run = await run_in_threadpool(_start, session.label, service, filled)
+    return see_other(f"/runs/{run}")
+
+
+def _start(label: str, service: Service, filled: Filled) -> str:
+    body = _request(filled, Offers.of(service, filled))
+    # Retry safety: the same form sent twice is one run; the same page with another plan in it is another.
+    key = sha256(f"{filled.get('key', '')} {request_digest(body)}".encode()).hexdigest()
+    return operator_routes.create_run(label, body, service, Response(), key).run
+
+
+def _request(filled: Filled, offers: Offers) -> wire.PlanRequest:
+    if not offers.schema_hash:
+        raise PlanError("no party offers rows yet: enrol parties, and let them run `subn-party offer`")
+    chosen = [name for name in filled.getlist("party") if name]
+    values = form_values(filled)
+    return request_of({"epsilon": "1"} | values, offers.schema_hash, chosen or None)
+
+
+def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any]:
+    """The forecast, or in one sentence why there is none."""
+    try:
+        terms = service.orchestrator.plan(_request(filled, offers))
+    except (SubnError, CryptoError) as error:
+        return {"refused": str(error)}
+    found = operator_routes.plan_forecast(terms)
+    return {
+        "refused": None,
+        "forecast": found,
+        "agreed": terms.plan,
+        "phases": phases(terms, found.steps),
+        "promises": promises(terms.plan),
+        "odds": odds_factor(terms.plan.epsilon),
+    }
+
+
+def phases(terms: Terms, steps: Sequence[wire.StepForecast]) -> list[Phase]:
+    found: dict[str, Phase] = {}
+    for own, step in zip(terms.steps, steps, strict=True):
+        stage = own.stage
+        former = found.get(stage) or Phase(stage, dearest(terms, stage), 0, 0, 0, 0, 0, 0.0, None)
+        errors = [error for error in (former.error, step.error) if error is not None]
+        found[stage] = replace(
+            former,
+            steps=former.steps + 1,
+            tables=former.tables + step.tables,
+            cells=former.cells + step.cells,
+            ciphertexts=former.ciphertexts + step.ciphertexts,
+            bytes_per_party=former.bytes_per_party + step.bytes_per_party,
+            seconds=former.seconds + step.seconds,
+            error=max(errors, default=None),
+        )
+    return list(found.values())
+
+
+def _most_offered(schemas: Sequence[SchemaRecord], offers: Sequence[Offer]) -> str:
+    """What most parties offer; without any offer, the first schema that is known."""
+    counts = {schema.hash: sum(offer.schema_hash == schema.hash for offer in offers) for schema in schemas}
+    return max(counts, key=lambda one: counts[one]) if counts else ""

@@ -1,0 +1,1 @@
+"""Templates, and how numbers are written for people."""

@@ -1,0 +1,1 @@
+"""From a finished run to published files and a report."""

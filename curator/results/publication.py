@@ -1,0 +1,215 @@
+"""What a finished run publishes: table, network, noisy tables, report and signed manifest, each file whole or absent.
+
+It does not know how a run came to its end. From the same answers and seed come the same files.
+"""
+
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crypto.randomness import Stream
+from crypto.signing import SigningKey
+from curator.files import sync_folder
+from curator.results.csv_files import write_table, write_text
+from curator.results.report import Tally, report_html, report_json
+from curator.store.run_records import Event, ReplyRecord, spent, spent_delta
+from protocol.network.network import Family, Network
+from protocol.plan.terms import Terms
+from protocol.run.curator import RunState
+from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
+from protocol.run.synthesis import synthetic_codes
+from protocol.stages.phases import Knowledge, LocalModel, Released, counted_domain
+from protocol.tables.coding import labels
+from protocol.tables.domain import Domain
+from protocol.tables.marginal import Table
+
+TABLE, NETWORK, TABLES, MANIFEST = "table.csv", "network.json", "tables.json", "manifest.json"
+REPORT, REPORT_PAGE = "report.json", "report.html"
+PUBLISHED = (TABLE, NETWORK, TABLES, REPORT, REPORT_PAGE)  # what the manifest holds the digests of
+Json = dict[str, Any]
+
+
+def publish(
+    folder: Path,
+    state: RunState,
+    replies: Sequence[ReplyRecord],
+    costs: Sequence[Cost],
+    seed: bytes,
+    key: SigningKey,
+    now: int,
+) -> dict[str, str]:
+    """Write all files; their SHA-256 by name. The manifest comes last: where it is, the others are."""
+    terms, known = state.terms, state.knowledge
+    folder.mkdir(parents=True, exist_ok=True)
+    tally, finished = Tally(terms.schema.sizes), _moment(now)
+    write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed, tally))
+    report = report_json(terms, known, replies, costs, tally.counts, key.public, finished)
+    for name, content in (
+        (NETWORK, network_json(terms, known)),
+        (TABLES, tables_json(terms, known)),
+        (REPORT, report),
+    ):
+        write_text(folder / name, json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n")
+    write_text(folder / REPORT_PAGE, report_html(report))
+    outputs = {name: _settle(folder / name) for name in PUBLISHED}
+    manifest = _manifest(state, replies, costs, outputs, key, finished)
+    write_text(folder / MANIFEST, signed(manifest, key).decode())
+    outputs[MANIFEST] = _settle(folder / MANIFEST)
+    sync_folder(folder)
+    return outputs
+
+
+def synthetic_labels(
+    terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None = None
+) -> Iterator[list[list[str]]]:
+    """Batches of columns of a synthetic table, the same for the same seed."""
+    stream = Stream.keyed(seed, "synthesis")
+    sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
+    for codes in synthetic_codes(terms, known, rows, sampling):
+        if tally is not None:
+            tally.add(codes)
+        yield labels(terms.schema, codes, labelling)
+
+
+def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[Event], now: int) -> list[Cost]:
+    """What every stage took: time from its first step's beginning, work, and bytes in both directions."""
+    begun = [event for event in events if event.kind == "step"]
+    received: Counter[str] = Counter()
+    for reply in replies:
+        received[reply.step] += reply.size
+    found: dict[str, Cost] = {}
+    for event, ended in zip(begun, [*(event.at for event in begun[1:]), now], strict=True):
+        data = event.data
+        if data["step"]:
+            former = found.get(data["stage"], Cost(name=data["stage"], seconds=0.0, cells=0, ciphertexts=0, bytes=0))
+            found[data["stage"]] = Cost(
+                name=former.name,
+                seconds=former.seconds + (ended - event.at) / 1000,
+                cells=former.cells + data["cells"],
+                ciphertexts=former.ciphertexts + data["ciphertexts"],
+                bytes=former.bytes + data["bytes"] + received[data["step"]],
+            )
+    return list(found.values())
+
+
+def network_json(terms: Terms, known: Knowledge) -> Json:
+    """The network's families, by variable; one network for each party where there are several."""
+    networks = [model.network for model in known.models] or [known.network]
+    return {
+        "variables": [{"name": variable.name, "size": variable.size} for variable in terms.domain.variables],
+        "edges": [edge.model_dump(mode="json") for edge in edges(terms, known)],
+        "networks": [[[family.child, *family.parents] for family in network.families] for network in networks],
+        "rows": [model.rows for model in known.models] or [terms.plan.total_rows],
+    }
+
+
+def tables_json(terms: Terms, known: Knowledge) -> Json:
+    """All noisy tables that were released, with the variance of the noise in each cell: already private."""
+    models = [[number, len(model.tables)] for number, model in enumerate(known.models)]
+    return {
+        "variables": [
+            {"name": variable.name, "size": variable.size} for variable in counted_domain(terms, known).variables
+        ],
+        # Variables behind the plan's own, whose categories were merged: whose, and what became of each category.
+        "merged": [{"variable": base, "groups": list(groups)} for base, groups in known.merged],
+        "models": models,  # method independent: how many of the tables are each party's, in order
+        "tables": [
+            {
+                "step": one.step,
+                "variables": list(one.table.variables),
+                "rows": one.rows,
+                "variance": one.table.variance,
+                "counts": one.table.counts.ravel().tolist(),
+            }
+            for one in known.released
+        ],
+    }
+
+
+def file_sizes(folder: Path, outputs: Mapping[str, str]) -> dict[str, int]:
+    """Bytes of the published files that are still there."""
+    return {name: (folder / name).stat().st_size for name in outputs if (folder / name).is_file()}
+
+
+def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
+    """What a finished run published, read back: more synthetic rows can be drawn from it at any time."""
+    network = json.loads((folder / NETWORK).read_text(encoding="utf-8"))
+    content = json.loads((folder / TABLES).read_text(encoding="utf-8"))
+    merged = tuple((one["variable"], tuple(one["groups"])) for one in content["merged"])
+    released = tuple(_released(terms.domain.with_merged(merged), one) for one in content["tables"])
+    networks = [Network(tuple(Family(child, tuple(parents)) for child, *parents in n)) for n in network["networks"]]
+    empty = np.zeros((terms.domain.count, terms.domain.count))
+    if not content["models"]:
+        return Knowledge(empty, networks[0].families, released=released, merged=merged)
+    tables = iter(one.table for one in released)
+    models = tuple(
+        LocalModel(own, tuple(next(tables) for _ in range(count)), rows)
+        for own, (_, count), rows in zip(networks, content["models"], network["rows"], strict=True)
+    )
+    return Knowledge(empty, released=released, models=models)
+
+
+def _released(domain: Domain, one: Json) -> Released:
+    variables = tuple(one["variables"])
+    counts = np.array(one["counts"], dtype=np.int64).reshape(domain.shape(variables))
+    return Released(one["step"], Table(variables, counts, one["variance"]), one["rows"])
+
+
+def _manifest(
+    state: RunState,
+    replies: Sequence[ReplyRecord],
+    costs: Sequence[Cost],
+    outputs: Mapping[str, str],
+    key: SigningKey,
+    finished: str,
+) -> Manifest:
+    terms = state.terms
+    return Manifest(
+        plan=terms.plan,
+        schema_text=terms.schema.to_json(),
+        curator_key=key.public,
+        parties=tuple(
+            PartyRecord(
+                name=member.name,
+                spent=spent(replies, member.name),
+                delta=spent_delta(replies, member.name),
+                acceptance=state.acceptances[number].signature,
+                receipts=tuple(_receipt(reply) for reply in replies if reply.party == member.name),
+            )
+            for number, member in enumerate(terms.plan.members)
+        ),
+        network=edges(terms, state.knowledge),
+        phases=tuple(costs),
+        outputs=outputs,
+        software={"dp-subn": version("dp-subn"), "python": platform.python_version()},
+        finished=finished,
+    )
+
+
+def _moment(now: int) -> str:
+    return datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _receipt(reply: ReplyRecord) -> Receipt:
+    charge, delta = Fraction(reply.charge), Fraction(reply.delta)
+    return Receipt(step=reply.step, charge=charge, delta=delta, reply=reply.digest, signature=reply.receipt)
+
+
+def _settle(path: Path) -> str:
+    """See to it that the file outlives a crash; its SHA-256."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+        os.fsync(file.fileno())
+    return digest.hexdigest()

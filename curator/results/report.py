@@ -1,0 +1,136 @@
+"""The analyst's report: what was done and promised, how good each number is, what the table supports, how to cite it.
+
+One HTML file that needs nothing else and asks nobody: its style is in it, its pictures are inline, it has no script.
+It does not know anything that the report's JSON does not say: both are made from the same dictionary.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.signing import fingerprint
+from curator.rendering.templating import render
+from curator.results import multiple_tables as copies
+from curator.results import report_svg
+from curator.results.report_figures import analysis
+from curator.store.run_records import ReplyRecord, spent, spent_delta
+from protocol.forecast.costs import forecast
+from protocol.forecast.error import predicted
+from protocol.plan.promises import not_promised, odds_factor, promises
+from protocol.plan.rationale import reasons
+from protocol.plan.terms import Terms
+from protocol.run.manifest import Cost, edges
+from protocol.stages.phases import Knowledge, counted_domain
+
+Json = dict[str, Any]
+_STYLE = (files("curator.rendering") / "templates" / "report.css").read_text(encoding="utf-8")
+_STYLE_HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
+# Served or opened from a disk: this style and nothing else, from nowhere.
+POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
+_MOST_LISTED = 60
+
+
+def report_json(
+    terms: Terms,
+    known: Knowledge,
+    replies: Sequence[ReplyRecord],
+    costs: Sequence[Cost],
+    drawn: Sequence[NDArray[Any]],
+    curator_key: bytes,
+    finished: str,
+) -> Json:
+    """`drawn` counts every attribute's categories in the published table."""
+    plan, counted = terms.plan, counted_domain(terms, known)
+    return {
+        "run": plan.run,
+        "title": terms.schema.title,
+        "finished": finished,
+        "curator": fingerprint(curator_key),
+        "plan_hash": terms.plan_hash,
+        "schema_hash": plan.schema_hash,
+        "method": plan.method,
+        "preset": plan.preset,
+        "privacy": plan.privacy,
+        "epsilon": str(plan.epsilon),
+        "delta": str(plan.delta),
+        "odds_factor": odds_factor(plan.epsilon),
+        "insiders": plan.insiders,
+        "noise": plan.noise,
+        "estimate": plan.estimate,
+        "promises": [vars(one) for one in promises(plan)],
+        "not_promised": list(not_promised()),
+        "parties": [
+            {
+                "name": member.name,
+                "rows": member.rows,
+                "spent": str(spent(replies, member.name)),
+                "delta": str(spent_delta(replies, member.name)),
+                "phases": _by_stage(terms, replies, member.name),
+            }
+            for member in plan.members
+        ],
+        "network": [edge.model_dump(mode="json") for edge in edges(terms, known)],
+        "stages": [cost.model_dump(mode="json") for cost in costs],
+        "expected": [
+            {"step": step.name, "error": step.error, "tables": step.tables, "cells": step.cells}
+            for step in forecast(terms).steps
+        ],
+        "predicted": vars(predicted(terms)),
+        "why": list(reasons(terms)),
+        "released": [
+            {"step": one.step, "variables": counted.names(one.table.variables), "variance": one.table.variance}
+            for one in known.released
+        ],
+        "rows": plan.rows,
+        "analysis": analysis(terms, known, drawn),
+    }
+
+
+def _by_stage(terms: Terms, replies: Sequence[ReplyRecord], party: str) -> dict[str, str]:
+    """What each stage cost this party."""
+    stages: dict[str, list[str]] = {}
+    for step in terms.steps:
+        stages.setdefault(step.stage, []).append(step.name)
+    return {
+        stage: str(spent([reply for reply in replies if reply.step in names], party)) for stage, names in stages.items()
+    }
+
+
+def report_html(report: Mapping[str, Any]) -> str:
+    found, names = report["analysis"], report["analysis"]["pairs"]["attributes"]
+    modelled = len(found["pairs"]["modelled"])
+    return render(
+        "report.html",
+        style=_STYLE,
+        policy=POLICY,
+        report=report,
+        rows=sum(party["rows"] for party in report["parties"]),
+        stages=[stage for stage in report["parties"][0]["phases"] if stage != "joining"],
+        bars=[(one, report_svg.marginal(one)) for one in found["marginals"]],
+        heat_map=report_svg.heat_map(found["pairs"]),
+        classes=report_svg.CLASSES,
+        network=report_svg.network(names, found["edges"]),
+        strongest=sorted(found["edges"], key=lambda edge: -float(edge["bits"]))[:_MOST_LISTED],
+        modelled=modelled,
+        implied=len(names) * (len(names) - 1) // 2 - modelled,
+        guidance=found["guidance"],
+        copies_purpose=copies.PURPOSE,
+        copies_rule=copies.rule(found["guidance"]["rows"], report["rows"]),
+        copies_condition=copies.CONDITION,
+    )
+
+
+class Tally:
+    """Counts every attribute's categories while the table is written."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.counts: list[NDArray[Any]] = [np.zeros(size, dtype=np.int64) for size in sizes]
+
+    def add(self, codes: Sequence[NDArray[Any]]) -> None:
+        for counts, column in zip(self.counts, codes, strict=True):
+            counts += np.bincount(column, minlength=len(counts))

@@ -1,0 +1,314 @@
+"""What an analyst should know of a published table, worked out from what was released anyway: it costs no privacy.
+
+One-way marginals with bands of the noise alone, the error that the noise leaves in every pair, the strength of the
+network's edges, and how small a group the table can still show. It does not know files, HTML or any row.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.model.rare_categories import Merging, spread_table
+from protocol.network.mutual_information import mutual_information
+from protocol.network.network import Family, Network, family_table
+from protocol.plan.terms import Terms
+from protocol.stages.phases import Knowledge, LocalModel, counted_domain
+from protocol.tables.attributes import Attribute, Numeric
+from protocol.tables.exact_json import decimal_text
+from protocol.tables.marginal import Table, project_to_simplex
+
+Json = dict[str, Any]
+# 95 % of Laplace noise is within ln(20) / sqrt(2) standard deviations; of sums of it and Gaussian noise, within less.
+_BAND = math.log(20) / math.sqrt(2)
+# E|x| of Gaussian noise; of Laplace noise, and of sums of few, it is less.
+_MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+_TOLERABLE = 10  # a count ten times its noise is shown to within about ten percent
+
+
+@dataclass(frozen=True)
+class Edge:
+    parent: str
+    child: str
+    bits: float  # mutual information in the noisy tables
+    networks: int  # how many of the run's networks have it: more than one with method independent only
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Independent noisy tables of the same rows: of all parties together, or of one."""
+
+    tables: tuple[Table, ...]
+    fitted: tuple[Table, ...]  # those that synthetic rows are drawn from
+    spread: tuple[Table, ...]  # those over merged categories, as tables over all; rows are drawn from them too
+    variances: tuple[float, ...]  # of a cell of each table behind the rows
+    network: Network
+    rows: int
+
+
+def analysis(terms: Terms, known: Knowledge, drawn: Sequence[NDArray[Any]]) -> Json:
+    """All figures as JSON; `drawn` counts the categories of every attribute in the published table."""
+    sources, places = _sources(terms, known), _Places(terms)
+    marginals = [_marginal(terms, sources, number, drawn[number]) for number in range(len(terms.schema.attributes))]
+    pairs = _pair_errors(terms, sources, places)
+    return {
+        "band": "95 % of the noise alone lies within it",
+        "marginals": marginals,
+        "pairs": {
+            "attributes": list(terms.schema.names),
+            "errors": pairs,
+            "modelled": sorted(_modelled_pairs(sources, places)),
+        },
+        "edges": [vars(edge) for edge in _edges(terms, sources, places)],
+        "merged": _merged(terms, known),
+        "guidance": _guidance(terms, sources, marginals),
+    }
+
+
+class _Places:
+    """Which attribute each variable belongs to, and which variables an attribute has."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._domain = terms.domain
+        self._attribute = {v: number for number, block in enumerate(terms.blocks) for v in block.variables}
+        self._blocks = [frozenset(block.variables) for block in terms.blocks]
+
+    def of(self, variable: int) -> int:
+        return self._attribute[self._domain.base(variable)]
+
+    def whole(self, variables: Sequence[int]) -> list[int]:
+        """The attributes that these variables hold entirely."""
+        own = set(variables)
+        touched = {self._attribute[v] for v in variables if v in self._attribute}
+        return sorted(number for number in touched if self._blocks[number] <= own)
+
+
+def _sources(terms: Terms, known: Knowledge) -> list[_Source]:
+    if known.models:
+        return [_local_source(model) for model in known.models]
+    rows = terms.plan.total_rows
+    from_all = terms.plan.estimate == "graphical-model"
+    whole = [one for one in known.released if one.rows == rows]
+    behind = [one for one in whole if from_all or one.step == "parameters"]
+    own, fitted = (tuple(one.table for one in some if not _is_merged(terms, one.table)) for some in (whole, behind))
+    variances = tuple(one.table.variance for one in behind)
+    return [_Source(own, fitted, tuple(_spread(terms, known)), variances, known.network, rows)]
+
+
+def _local_source(model: LocalModel) -> _Source:
+    return _Source(model.tables, model.tables, (), tuple(t.variance for t in model.tables), model.network, model.rows)
+
+
+def _is_merged(terms: Terms, table: Table) -> bool:
+    return max(table.variables) >= len(terms.domain.variables)
+
+
+def _spread(terms: Terms, known: Knowledge) -> Iterator[Table]:
+    domain, tables = counted_domain(terms, known), [one.table for one in known.released]
+    alone = {table.variables[0]: table for table in tables if len(table.variables) == 1}
+    merging = Merging.of(domain, alone, terms.plan.total_rows)
+    for table in tables:
+        if _is_merged(terms, table):
+            yield spread_table(table, domain, merging)
+
+
+def _merged(terms: Terms, known: Knowledge) -> list[Json]:
+    """Which categories the noise hid, so that tables of several attributes counted them as one."""
+    found = []
+    for variable, groups in known.merged:
+        attribute = terms.schema.attributes[variable]  # merging models attributes as they are: variables are attributes
+        labelled = zip(category_labels(attribute), groups, strict=True)
+        hidden = [label for label, group in labelled if groups.count(group) > 1]
+        found.append({"attribute": attribute.name, "categories": hidden})
+    return found
+
+
+# One-way marginals
+
+
+def _marginal(terms: Terms, sources: Sequence[_Source], number: int, drawn: NDArray[Any]) -> Json:
+    attribute, variables = terms.schema.attributes[number], terms.blocks[number].variables
+    found = [_combined(terms, source.tables, variables) for source in sources]
+    drawn_from = [_least_variance(terms, source.fitted, variables) for source in sources]
+    rows = sum(source.rows for source in sources)
+    told = {
+        "attribute": attribute.name,
+        "kind": attribute.kind,
+        "categories": category_labels(attribute),
+        "table": _rounded(drawn / max(1, int(drawn.sum()))),
+        "model_band": None if math.isinf(sum(drawn_from)) else _band(sum(drawn_from), rows),
+        "effective_rows": _effective_rows(rows, sum(drawn_from), terms.plan.rows),
+    }
+    measured = [one for one in found if one is not None]
+    if len(measured) < len(found):
+        return told | {"estimate": None, "band": None}
+    counts = np.sum([_at_codes(terms, number, one[0]) for one in measured], axis=0)
+    variance = sum(one[1] for one in measured)
+    return told | {"estimate": _rounded(counts / rows), "band": _band(variance, rows)}
+
+
+def _band(variance: float, rows: int) -> float:
+    return round(_BAND * math.sqrt(variance) / rows, 6)
+
+
+def _least_variance(terms: Terms, tables: Sequence[Table], variables: tuple[int, ...]) -> float:
+    """Of the attribute's cells in the table that shows it best; infinite where none holds it."""
+    fitting = [table for table in tables if set(variables) <= set(table.variables)]
+    return min((table.project(variables, terms.domain).variance for table in fitting), default=math.inf)
+
+
+def _combined(
+    terms: Terms, tables: Sequence[Table], variables: tuple[int, ...]
+) -> tuple[NDArray[np.float64], float] | None:
+    """The best estimate from all tables that hold these variables, each with noise of its own, and its variance."""
+    weighed, weights = [], []
+    for table in tables:
+        if set(variables) <= set(table.variables):
+            projected = table.project(variables, terms.domain)
+            weights.append(1 / max(projected.variance, 1e-12))
+            weighed.append(projected.counts * weights[-1])
+    if not weighed:
+        return None
+    total: NDArray[np.float64] = np.sum(weighed, axis=0) / sum(weights)
+    return total, 1 / sum(weights)
+
+
+def _at_codes(terms: Terms, number: int, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From cells of the attribute's variables to its categories; cells that stand for none are left out."""
+    sizes = [np.zeros(1, np.uint16)] * len(terms.schema.attributes)
+    columns = list(sizes)
+    columns[number] = np.arange(terms.schema.sizes[number], dtype=np.uint16)
+    own = [terms.encoding.encode(columns)[v] for v in terms.blocks[number].variables]
+    return np.asarray(counts[tuple(own)], dtype=np.float64)
+
+
+def _effective_rows(rows: int, variance: float, synthetic: int) -> int | None:
+    """How many real rows would show a share of one half as precisely: sampling, noise and drawing together."""
+    if math.isinf(variance):
+        return None
+    return int(1 / (1 / rows + 4 * variance / rows**2 + 1 / synthetic))
+
+
+def category_labels(attribute: Attribute) -> list[str]:
+    if isinstance(attribute, Numeric):
+        found = [_bin_label(attribute, index) for index in range(attribute.categories)]
+    else:
+        found = list(attribute.values)
+    return found + ["missing"] * bool(attribute.missing)
+
+
+def _bin_label(attribute: Numeric, index: int) -> str:
+    first, ends = attribute.edge(index), attribute.edge(index + 1)
+    if attribute.decimals:
+        return f"{_short(first)} to {_short(ends)}"
+    low, high = math.ceil(first), math.ceil(ends) - 1
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _short(value: Any) -> str:
+    text = decimal_text(value)
+    return text if len(text) <= 8 else f"{float(value):.4g}"
+
+
+# Pairs
+
+
+def _pair_errors(terms: Terms, sources: Sequence[_Source], places: _Places) -> list[list[float | None]]:
+    """For attribute 1, 2, ...: the expected total variation error of its pair with each attribute before it."""
+    count = len(terms.schema.attributes)
+    total = np.zeros((count, count))
+    for source in sources:
+        total += _pair_variances(terms, source.tables + source.spread, places)
+    sizes = np.array([math.prod(terms.domain.sizes[v] for v in block.variables) for block in terms.blocks])
+    rows = sum(source.rows for source in sources)
+    errors = np.minimum(1, np.outer(sizes, sizes) * _MEAN_ABSOLUTE * np.sqrt(total) / (2 * rows))
+    return [
+        [None if math.isinf(total[i, j]) else round(float(errors[i, j]), 6) for j in range(i)] for i in range(1, count)
+    ]
+
+
+def _pair_variances(terms: Terms, tables: Sequence[Table], places: _Places) -> NDArray[np.float64]:
+    """Of one cell of each pair's table, from the table that leaves the least in it; infinite where there is none."""
+    count = len(terms.schema.attributes)
+    sizes = [math.prod(terms.domain.sizes[v] for v in block.variables) for block in terms.blocks]
+    best = np.full((count, count), np.inf)
+    for table in tables:
+        for i, j in combinations(places.whole(table.variables), 2):
+            variance = table.variance * table.counts.size / (sizes[i] * sizes[j])
+            best[i, j] = best[j, i] = min(best[i, j], variance)
+    return best
+
+
+def _modelled_pairs(sources: Sequence[_Source], places: _Places) -> set[tuple[int, int]]:
+    """Pairs of attributes that share a family in every network: the rows are drawn from their noisy joint table."""
+    return set.intersection(*(set(_pairs_in_families(source, places)) for source in sources))
+
+
+def _pairs_in_families(source: _Source, places: _Places) -> Iterator[tuple[int, int]]:
+    """A graphical model also links pairs that only other pairs' tables tell of: those are not counted here."""
+    tables = [sorted({*map(places.of, table.variables)}) for table in source.fitted + source.spread]
+    told = {pair for attributes in tables for pair in combinations(attributes, 2)}
+    for family in source.network.families:
+        yield from told & set(combinations(sorted({places.of(v) for v in family.variables}), 2))
+
+
+# The network
+
+
+def _edges(terms: Terms, sources: Sequence[_Source], places: _Places) -> list[Edge]:
+    found: dict[tuple[int, int], list[float]] = {}
+    for source in sources:
+        strongest: dict[tuple[int, int], float] = {}
+        for parent, child in source.network.edges():
+            ends = places.of(parent), places.of(child)
+            if ends[0] != ends[1]:  # bits of one attribute are no news
+                bits = _strength(terms, source, parent, child)
+                strongest[ends] = max(strongest.get(ends, 0.0), bits)
+        for ends, bits in strongest.items():
+            found.setdefault(ends, []).append(bits)
+    names = terms.schema.names
+    return [Edge(names[i], names[j], round(sum(bits) / len(bits), 6), len(bits)) for (i, j), bits in found.items()]
+
+
+def _strength(terms: Terms, source: _Source, parent: int, child: int) -> float:
+    family = Family(child, (parent,))
+    tables = source.fitted + source.spread
+    if not any(table.covers(family.variables, terms.domain) for table in tables):
+        return 0.0  # a graphical model links what other pairs connect
+    table = family_table(family, tables, terms.domain)
+    return mutual_information(project_to_simplex(table.counts, source.rows))
+
+
+# Guidance
+
+
+def _guidance(terms: Terms, sources: Sequence[_Source], marginals: Sequence[Json]) -> Json:
+    """In rows: the noise of one cell of what the model is made of, and the groups that stand out of it."""
+    deviations = [math.sqrt(_cell_variance(terms, source)) for source in sources]
+    band = _BAND * math.sqrt(sum(deviation**2 for deviation in deviations))
+    effective = [one["effective_rows"] for one in marginals if one["effective_rows"] is not None]
+    return {
+        "rows": sum(source.rows for source in sources),
+        "synthetic_rows": terms.plan.rows,
+        "cell_band_rows": round(band, 3),
+        "visible_group_rows": math.ceil(band),
+        "reliable_group_rows": math.ceil(_TOLERABLE * band),
+        "effective_rows_least": min(effective, default=None),
+        "effective_rows_most": max(effective, default=None),
+    }
+
+
+def _cell_variance(terms: Terms, source: _Source) -> float:
+    """The typical (median) variance of a cell of a family's table."""
+    if terms.plan.estimate == "graphical-model":
+        return float(np.median(source.variances))
+    found = [family_table(family, source.fitted, terms.domain).variance for family in source.network.families]
+    return float(np.median(found))
+
+
+def _rounded(values: NDArray[Any]) -> list[float]:
+    return [round(float(value), 6) for value in values]

@@ -1,0 +1,1 @@
+"""Runs in progress: from a plan to the last answer."""

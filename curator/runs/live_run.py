@@ -1,0 +1,197 @@
+"""A run in memory: where it stands and what is needed to take the next answer, rebuilt from the store at will.
+
+It does not know the store; whoever holds `lock` may move it on, everybody may read it.
+"""
+
+import logging
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, cast
+
+from crypto.randomness import Stream
+from curator.errors import NotAsked
+from protocol.errors import CURATOR, OutOfTurn, PeerError
+from protocol.messages.tasks import Count, Refusal, Reply, decode, encode
+from protocol.plan.passes import is_sum_pass, layout_of
+from protocol.plan.schedule import Step
+from protocol.run.curator import RunState, move_on, take, tasks
+from protocol.secure_sum.plain import CuratorSums, ciphertexts
+
+_log = logging.getLogger("curator.run")
+_REFERENCE_BYTES = 6
+_LONGEST_PAUSE_MS = 60_000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ends, whose doing it is and why."""
+
+    state: str
+    culprit: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands, and the bytes that each party of the step is asked."""
+
+    state: RunState
+    questions: Mapping[int, bytes] = field(repr=False)
+
+    @classmethod
+    def of(cls, state: RunState) -> "Standing":
+        return cls(state, {party: encode(task) for party, task in tasks(state).items()})
+
+    @property
+    def amounts(self) -> dict[str, Any]:
+        """What the current step asks for, in public numbers."""
+        step, terms = self.state.step, self.state.terms
+        if step is None:
+            return {"step": "", "stage": "finished"}
+        cells = counted = 0
+        for task in tasks(self.state).values():
+            if isinstance(task, Count):
+                layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
+                cells += layout.size
+                counted += ciphertexts(terms.plan, layout) if is_sum_pass(terms, step) else 0
+        asked = sum(map(len, self.questions.values()))
+        return {"step": step.name, "stage": step.stage, "cells": cells, "ciphertexts": counted, "bytes": asked}
+
+
+@dataclass
+class Pause:
+    """The store or a disk is away: since when, why, and when to try again."""
+
+    since: int
+    reason: str
+    noted: bool = False  # whether it could be written down
+    until: int = 0
+    tries: int = 0
+
+    def wait_longer(self, now: int) -> None:
+        """Twice as long as before, up to a minute."""
+        self.until = now + min(1000 << self.tries, _LONGEST_PAUSE_MS)
+        self.tries = min(self.tries + 1, 10)
+
+
+@dataclass
+class LiveRun:
+    run: str
+    at: Standing
+    opening: CuratorSums = field(repr=False)
+    since: int  # when its step began
+    deadline: int | None
+    step_ms: int
+    ended: bool = False
+    pause: Pause | None = None
+    lock: Lock = field(repr=False, default_factory=Lock)
+    at_work: Lock = field(repr=False, default_factory=Lock)  # held while a complete step is worked out
+
+    @property
+    def step(self) -> Step | None:
+        return self.at.state.step
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether what follows from a step's answers is yet to be worked out."""
+        return not self.ended and self.pause is None and self.at.state.is_complete
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(member.name for member in self.at.state.terms.plan.members)
+
+    @property
+    def missing(self) -> list[str]:
+        """Who has not answered yet."""
+        return [self.names[party] for party in self.at.state.waiting_for]
+
+    def question_for(self, party: str) -> bytes | None:
+        """What this party is asked and has not answered."""
+        at = self.at
+        if self.ended or party not in self.names:
+            return None
+        number = self.names.index(party)
+        return at.questions[number] if number in at.state.waiting_for else None
+
+    def expect(self, party: str, step: str) -> tuple[int, Step]:
+        """The party's number and the step, if the run waits for its answer to it."""
+        due, number = self.step, self.names.index(party)
+        if due is None or due.name != step or number not in self.at.state.waiting_for:
+            waits = f"for {due.name!r} of {', '.join(self.missing)}" if due and self.missing else "for nobody"
+            raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
+        return number, due
+
+    def move_to(self, following: Standing, now: int) -> None:
+        if following.state.position != self.at.state.position:
+            self.since = now
+            self.deadline = None if following.state.step is None else now + self.step_ms
+            said(self.run, "step", **following.amounts)
+        self.at = following
+
+    def end(self, ending: Ending) -> None:
+        self.ended = True
+        said(self.run, "ended", **vars(ending))
+
+
+def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, opening: CuratorSums) -> Standing:
+    """Where the run stands after these answers, `step` being the one that it was last known to be at.
+
+    Recovery: nothing here draws randomness, so that it stands where it stood, and asks the same bytes. A model for
+    picks (score M) is fitted anew: the same program on the same machine fits the same.
+    """
+    for party, body in answers:
+        state = move_on(state, opening) if state.is_complete else state
+        reply = cast(Reply, decode(body, state.terms.plan.members[party].name))
+        state = take(state, party, reply, opening)
+    # A kill may have come between a step's last answer and what follows from it.
+    was_left = state.step is not None and state.step.name != step
+    return Standing.of(move_on(state, opening) if state.is_complete and was_left else state)
+
+
+def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
+    """What an answer by itself makes of the run. Raises OutOfTurn where it is an answer to something else."""
+    name, at = live.names[party], live.at
+    try:
+        reply = cast(Reply, decode(body, name))
+        if reply.plan != at.state.terms.plan_hash or reply.step != step.name:
+            raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
+        if isinstance(reply, Refusal):
+            return Ending("refused" if step.stage == "joining" else "failed", name, reply.reason)
+        return Standing(take(at.state, party, reply, live.opening), at.questions)
+    except OutOfTurn:
+        raise
+    except PeerError as error:
+        return Ending("failed", error.culprit, str(error))
+    except Exception as error:
+        return internal(error, live.run, stream)
+
+
+def concluded(live: LiveRun, stream: Stream) -> Standing | Ending:
+    """What follows from all answers to a step together."""
+    try:
+        return Standing.of(move_on(live.at.state, live.opening))
+    except PeerError as error:
+        return Ending("failed", error.culprit, str(error))
+    except Exception as error:
+        return internal(error, live.run, stream)
+
+
+def too_late(live: LiveRun) -> Ending:
+    assert live.step is not None
+    names = ", ".join(live.missing)
+    return Ending("timed_out", names, f"no answer to {live.step.name!r} before its deadline from {names}")
+
+
+def said(run: str, event: str, **fields: Any) -> None:
+    """A line of the log about something that is in the store."""
+    _log.info(event, extra={"fields": {"run": run, **fields}})
+
+
+def internal(error: Exception, run: str, stream: Stream) -> Ending:
+    """The curator's own failure. Privacy: neither the log nor the reason repeats the error's text or any value."""
+    reference = stream.take(_REFERENCE_BYTES).hex()
+    places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+    _log.error("run %s, reference %s: %s at %s", run, reference, type(error).__name__, " < ".join(reversed(places)))
+    return Ending("failed", CURATOR, f"an internal error; the curator's log says where, under reference {reference}")

@@ -1,0 +1,397 @@
+"""Runs from their beginning to their end: answers in, tasks out, every step of the state machine in one transaction.
+
+It does not know HTTP or asyncio (`relay`); its functions may be called from any thread.
+
+The order of effects: same bytes for a step, same answer; other bytes, refused; else the pure state machine checks
+the answer, and answer and event are stored together. What follows from a step's last answer may take minutes (a sum is
+opened), so that it has a transaction of its own (`advance`), and nobody waits for it at a door. Memory follows the
+store, so that a kill at any instant leaves what `recover` rebuilds.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+
+from curator import interface as wire
+from curator.accounts.registry import Directory, refuse_changed_members
+from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
+from curator.home.keys import CuratorKeys
+from curator.interface import PlanRequest
+from curator.results.publication import publish, stage_costs
+from curator.runs.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged, said, too_late
+from curator.runs.planning import request_digest, terms_for
+from curator.runs.ports import Seams
+from curator.runs.receipts import check_receipt, cost_of
+from curator.runs.recovery import begun, rebuilt, run_name
+from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
+from curator.runs.views import RunViews
+from curator.settings import Settings
+from curator.store import run_records as records
+from curator.store.run_records import ReplyRecord, RunRecord
+from curator.store.store import Store
+from protocol.plan.terms import Terms
+
+OPERATOR = "operator"
+_DRAFT = "draft"
+
+
+class Orchestrator:
+    """Call `recover` first. `changed`, if set, is called with a run's name after everything that happened to it."""
+
+    def __init__(self, store: Store, keys: CuratorKeys, settings: Settings, seams: Seams | None = None) -> None:
+        self._store, self._keys, self.settings = store, keys, settings
+        self._seams = seams or Seams()
+        self.directory = Directory(store, self._seams.clock)
+        self.views = RunViews(store)
+        self.changed: Callable[[str], None] = lambda _run: None
+        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: None  # told of every sum
+        self._live: dict[str, LiveRun] = {}
+        self._creating = Lock()
+        self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
+
+    # What operators do
+
+    def plan(self, request: PlanRequest, run: str = _DRAFT) -> Terms:
+        """The terms that a run of this request would have; nothing is kept."""
+        schema = self.directory.schema(request.schema_hash)
+        members = self.directory.members(request.schema_hash, request.parties)
+        return terms_for(run, request, schema, members, self._seams.smallest_key)
+
+    def create_run(self, request: PlanRequest, idempotency_key: str) -> tuple[str, bool]:
+        """The run of this key, and whether it is new. The same key with another request is refused."""
+        with self._creating:
+            found = self._run_of_key(idempotency_key, request)
+            return (found, False) if found is not None else (self._create(request, idempotency_key), True)
+
+    def cancel(self, run: str, reason: str | None = None) -> None:
+        live = self._active(run)
+        with live.lock:
+            if live.ended:
+                raise self._over(run)
+            self._end(live, Ending("cancelled", OPERATOR, reason or "cancelled by the operator"))
+
+    def revoke(self, party: str) -> None:
+        """The party is not listened to any more, and its runs fail."""
+        with self._creating:
+            self.directory.revoke(party)
+        self._end_runs_of(party)
+
+    def folder(self, run: str) -> Path:
+        """Where the published files of a finished run are."""
+        return self.settings.home / "runs" / run
+
+    def waiting(self) -> dict[str, int]:
+        """Since when each party has been asked something that it has not answered."""
+        found: dict[str, int] = {}
+        for live in self._runs_in_memory():
+            found |= {party: min(live.since, found.get(party, live.since)) for party in live.missing}
+        return found
+
+    def paused(self) -> int:
+        """How many runs the store or a disk holds up."""
+        return sum(live.pause is not None for live in self._runs_in_memory())
+
+    def view(self, run: str) -> wire.Run:
+        """The run as it is stored; what holds it up is shown also while that cannot be stored."""
+        found, live = self.views.run(run), self._live.get(run)
+        pause = None if live is None else live.pause
+        return found if pause is None else found.model_copy(update={"reason": f"paused: {pause.reason}"})
+
+    # What parties do
+
+    def inbox(self, party: str, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
+        """The run and the bytes of the oldest task that this party has not answered."""
+        for live in sorted(self._runs_in_memory(), key=lambda live: (live.since, live.run)):
+            question = None if live.run in skip else live.question_for(party)
+            if question is not None:
+                return live.run, question
+        return None
+
+    def deliver(self, run: str, step: str, party: str, body: bytes, receipt: bytes) -> None:
+        """Take a party's answer; what follows from a step's last one is worked out by `advance`.
+
+        Retry safety: the same bytes may come any number of times, after a crash too.
+        """
+        if self._has(run, step, party, body):
+            return
+        live = self._active(run, party)
+        with live.lock:
+            if not self._has(run, step, party, body):
+                self._take(live, step, party, body, receipt)
+        self.changed(run)
+
+    # What answers bring
+
+    def complete_runs(self) -> list[str]:
+        """Runs whose step everybody has answered: `advance` is next."""
+        return [live.run for live in self._runs_in_memory() if live.is_complete]
+
+    def advance(self, run: str) -> None:
+        """Work out what follows from a complete step, and store it. Meanwhile the run can be cancelled."""
+        live = self._live.get(run)
+        if live is None:
+            return
+        with live.at_work:
+            if live.is_complete:
+                began = perf_counter()
+                outcome = concluded(live, self._seams.streams("reference"))
+                self.worked_out(live.at.amounts["ciphertexts"] // len(live.at.questions), perf_counter() - began)
+                with live.lock:
+                    self._move(live, outcome)
+                self.changed(run)
+
+    # What time brings
+
+    def tick(self) -> None:
+        """Deadlines, the results of complete runs, another try of what the store or a full disk held up.
+
+        Raises Displaced when another process serves the database.
+        """
+        self._check_alone()
+        failure, self._failure = self._failure, None
+        for live in self._runs_in_memory():
+            # A run whose lock is held is at work; its time comes with the next tick.
+            if live.lock.acquire(blocking=False):
+                try:
+                    if failure is not None and live.pause is None and not live.ended:
+                        self._hold_up(live, failure[1], since=failure[0])
+                    else:
+                        self._tend(live)
+                finally:
+                    live.lock.release()
+
+    def _check_alone(self) -> None:
+        try:
+            self._store.check_alone()
+        except Displaced:
+            raise
+        except StoreUnavailable as error:
+            self.store_failed(error)
+
+    def store_failed(self, error: StoreUnavailable) -> None:
+        """Nobody can deliver anything: the next tick pauses all runs, so that no party is blamed for the time."""
+        self._failure = self._failure or (self._seams.clock(), error)
+
+    def recover(self) -> None:
+        """Rebuild all runs that have not ended, as they were; refuses keys that are not those of the store."""
+        self._check_keys()
+        with self._store.reading() as db:
+            active = records.active_runs(db)
+        for record in active:
+            self._recover(record)
+        for party in self.directory.parties():
+            if party.revoked is not None:
+                self._end_runs_of(party.name)
+
+    # Beginning
+
+    def _run_of_key(self, idempotency_key: str, request: PlanRequest) -> str | None:
+        with self._store.reading() as db:
+            found = records.find_run_by_key(db, idempotency_key)
+        if found is not None and found.request_digest != request_digest(request):
+            raise Conflict(f"this idempotency key began run {found.id} with another request: use a new key")
+        return None if found is None else found.id
+
+    def _create(self, request: PlanRequest, idempotency_key: str) -> str:
+        settings = self.settings
+        deadlines = request.join_seconds or settings.join_seconds, request.step_seconds or settings.step_seconds
+        terms = self.plan(request, run_name(self._seams))
+        live, row = begun(terms, request, deadlines, self._keys, self._seams)
+        with self._store.writing() as db:
+            refuse_changed_members(db, terms.plan.members)
+            write_beginning(db, live, row | {"idempotency_key": idempotency_key})
+        self._live[live.run] = live
+        said(live.run, "created", parties=list(live.names))
+        said(live.run, "step", **live.at.amounts)
+        self.changed(live.run)
+        return live.run
+
+    # Taking answers
+
+    def _has(self, run: str, step: str, party: str, body: bytes) -> bool:
+        with self._store.reading() as db:
+            found = records.find_reply(db, run, step, party)
+        digest = sha256(body).hexdigest()
+        if found is not None and found.digest != digest:
+            raise OtherBytes(
+                f"{party} has answered {step!r} with other bytes: SHA-256 {found.digest} was accepted, this is {digest}"
+            )
+        return found is not None
+
+    def _active(self, run: str, party: str | None = None) -> LiveRun:
+        """The run, which has not ended, and in which the party takes part if one is named."""
+        with self._store.reading() as db:
+            known = records.find_run(db, run) is not None
+            names = records.members_of(db, run)
+        if not known or party not in (None, *names):
+            raise NotFound(f"there is no run {run!r}{f' of {party}' if party else ''}")
+        live = self._live.get(run)
+        if live is None:
+            raise self._over(run)
+        return live
+
+    def _over(self, run: str) -> RunEnded:
+        with self._store.reading() as db:
+            found = records.find_run(db, run)
+        assert found is not None
+        return RunEnded(f"run {run} is over: {found.state}{f', {found.reason}' if found.reason else ''}")
+
+    def _take(self, live: LiveRun, step: str, party: str, body: bytes, receipt: bytes) -> None:
+        """Judge one answer and store what follows; the caller holds the run's lock."""
+        if live.ended:
+            raise self._over(live.run)
+        number, due = live.expect(party, step)
+        charge, delta = cost_of(due, number, party, body)
+        check_receipt(live.at.state.terms, number, due, (charge, delta), body, receipt)
+        outcome = judged(live, number, due, body, self._seams.streams("reference"))
+        now, digest = self._seams.clock(), sha256(body).hexdigest()
+        answer = ReplyRecord(live.run, step, party, digest, len(body), str(charge), receipt, now, str(delta))
+        try:
+            with self._store.writing() as db:
+                write_answer(db, live, answer, body, outcome)
+        except StoreUnavailable as error:
+            self._hold_up(live, error)
+            raise
+        said(live.run, "answered", step=step, party=party, bytes=len(body))
+        if isinstance(outcome, Ending):
+            self._forget(live, outcome)
+        else:
+            live.move_to(outcome, now)
+
+    def _move(self, live: LiveRun, outcome: Standing | Ending) -> None:
+        """Store what has been worked out; where that cannot be now, it is worked out again when the run goes on."""
+        if live.ended:
+            return
+        now = self._seams.clock()
+        try:
+            with self._store.writing() as db:
+                if isinstance(outcome, Ending):
+                    write_end(db, live.run, outcome, now)
+                else:
+                    write_step(db, live, outcome, now)
+        except StoreUnavailable as error:
+            self._hold_up(live, error)
+            return
+        if isinstance(outcome, Ending):
+            self._forget(live, outcome)
+        else:
+            live.move_to(outcome, now)
+
+    # Tending
+
+    def _tend(self, live: LiveRun) -> None:
+        now = self._seams.clock()
+        if live.ended or (live.pause is not None and now < live.pause.until):
+            return
+        try:
+            if live.step is None:
+                self._finish(live)
+            elif live.pause is not None:
+                self._resume(live, now)
+            elif live.missing and live.deadline is not None and now >= live.deadline:
+                self._end(live, too_late(live))
+        except (StoreUnavailable, OSError) as error:
+            self._hold_up(live, error)
+
+    def _finish(self, live: LiveRun) -> None:
+        """Publish a complete run. Retry safety: from the same answers and the same seed comes the same table."""
+        now = self._seams.clock()
+        with self._store.reading() as db:
+            seed = records.find_recovery(db, live.run).synthesis_seed
+            replies, events = records.replies_of_run(db, live.run), records.events_after(db, live.run)
+        try:
+            costs = stage_costs(replies, events, now)
+            outputs = publish(self.folder(live.run), live.at.state, replies, costs, seed, self._keys.signing, now)
+        except OSError:
+            raise
+        except Exception as error:
+            self._end(live, internal(error, live.run, self._seams.streams("reference")))
+        else:
+            self._end(live, Ending("finished"), outputs)
+
+    def _hold_up(self, live: LiveRun, error: Exception, since: int | None = None) -> None:
+        """The run waits, with all that was stored, until the store or the disk takes more."""
+        now = self._seams.clock()
+        if live.pause is None:
+            live.pause = Pause(now if since is None else since, _trouble(error))
+            said(live.run, "paused", reason=live.pause.reason)
+        live.pause.wait_longer(now)
+        if not live.pause.noted:
+            with suppress(StoreUnavailable):
+                with self._store.writing() as db:
+                    write_pause(db, live.run, live.pause)
+                live.pause.noted = True
+                self.changed(live.run)
+
+    def _resume(self, live: LiveRun, now: int) -> None:
+        assert live.pause is not None
+        # Nobody could answer meanwhile: the deadline moves by as much.
+        deadline = None if live.deadline is None else live.deadline + now - live.pause.since
+        with self._store.writing() as db:
+            write_resumption(db, live, now)
+            records.change_run(db, live.run, deadline=deadline, updated=now)
+        live.pause, live.deadline = None, deadline
+        said(live.run, "resumed")
+        self.changed(live.run)
+
+    # Ending
+
+    def _end(self, live: LiveRun, ending: Ending, outputs: Mapping[str, str] | None = None) -> None:
+        """The caller holds the run's lock."""
+        now = self._seams.clock()
+        with self._store.writing() as db:
+            if live.pause is not None:
+                write_resumption(db, live, now)
+            write_end(db, live.run, ending, now, outputs)
+        self._forget(live, ending)
+        self.changed(live.run)
+
+    def _end_runs_of(self, party: str) -> None:
+        for live in self._runs_in_memory():
+            if party in live.names:
+                with live.lock:
+                    if not live.ended:
+                        self._end(live, Ending("failed", party, f"{party} was revoked by the operator"))
+
+    def _forget(self, live: LiveRun, ending: Ending) -> None:
+        live.end(ending)
+        self._live.pop(live.run, None)
+
+    # Recovering
+
+    def _recover(self, record: RunRecord) -> None:
+        """The run as it was; it fails if it cannot be worked out again."""
+        try:
+            live = rebuilt(self._store.reading, record, self._keys, self._seams)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            ending = internal(error, record.id, self._seams.streams("reference"))
+            with self._store.writing() as db:
+                write_end(db, record.id, ending, self._seams.clock())
+            return
+        with self._store.writing() as db:
+            records.change_run(db, live.run, deadline=live.deadline)
+        self._live[live.run] = live
+
+    def _check_keys(self) -> None:
+        """Secrets of runs open under the master key they were sealed with; parties know the signing key."""
+        expected = {"master key": self._keys.fingerprint, records.SIGNING_KEY: self._keys.signing.public.hex()}
+        with self._store.writing() as db:
+            for name, value in expected.items():
+                if records.remember(db, name, value) != value:
+                    raise SettingsError(
+                        f"the curator's {name} is not the one that this database was made with: give it back its own"
+                    )
+
+    def _runs_in_memory(self) -> list[LiveRun]:
+        return list(self._live.values())
+
+
+def _trouble(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"results cannot be written: {error.strerror or type(error).__name__}"
+    return str(error)

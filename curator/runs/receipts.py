@@ -1,0 +1,38 @@
+"""The receipt that comes with every answer: what the answer costs its party, in the party's own signed words.
+
+It does not know runs or what an answer says.
+"""
+
+from fractions import Fraction
+
+from crypto.errors import CryptoError
+from crypto.signing import verify
+from curator.errors import Forbidden
+from protocol.errors import MalformedMessage
+from protocol.messages.signatures import RECEIPT, receipt_text
+from protocol.messages.tasks import Refusal, decode
+from protocol.plan.schedule import Step
+from protocol.plan.terms import Terms
+
+Amounts = tuple[Fraction, Fraction]  # of epsilon and delta
+
+
+def cost_of(step: Step, number: int, party: str, body: bytes) -> Amounts:
+    """What the answer costs its party: a refusal nothing."""
+    cost = step.charge(number), step.delta(number)
+    try:
+        return (Fraction(0), Fraction(0)) if isinstance(decode(body, party), Refusal) else cost
+    except MalformedMessage:
+        return cost
+
+
+def check_receipt(terms: Terms, number: int, step: Step, cost: Amounts, body: bytes, receipt: bytes) -> None:
+    member, (charge, delta) = terms.plan.members[number], cost
+    text = receipt_text(terms.plan_hash, step.name, charge, body, delta)
+    try:
+        verify(member.signing_key, RECEIPT, text, receipt)
+    except CryptoError as error:
+        raise Forbidden(
+            f"{member.name}'s receipt for {step.name!r} does not fit: expected its signature under these bytes and the "
+            f"charge {charge}{f' with delta {delta}' if delta else ''}: {error}"
+        ) from error

@@ -1,0 +1,87 @@
+"""How a run comes into memory: newly begun, or rebuilt from the store as it was.
+
+It does not know what happens to it then (`orchestrator`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection
+
+from crypto.randomness import KEY_BYTES
+from curator.accounts.registry import schema_text
+from curator.home.keys import CuratorKeys
+from curator.interface import PlanRequest
+from curator.runs.live_run import LiveRun, Standing, replayed
+from curator.runs.planning import request_digest, stored_terms
+from curator.runs.ports import Seams
+from curator.store import run_records as records
+from curator.store.run_records import RunRecord
+from protocol.plan.terms import Terms
+from protocol.run.curator import RunKeys, begin
+
+GRACE_MS = 15 * 60 * 1000
+Row = dict[str, Any]
+
+
+def run_name(seams: Seams) -> str:
+    """Names sort by the time of creation."""
+    return f"{seams.clock():012x}-{seams.streams('run').take(4).hex()}"
+
+
+def begun(
+    terms: Terms, request: PlanRequest, deadlines: tuple[int, int], keys: CuratorKeys, seams: Seams
+) -> tuple[LiveRun, Row]:
+    """A new run and all that a restart will rebuild it from; `deadlines`: seconds for joining and for each step."""
+    now, plan = seams.clock(), terms.plan
+    stream = seams.streams("curator")
+    first_variable = stream.below(terms.domain.count)
+    made = seams.crypto.make_keys(plan, stream)
+    at = Standing.of(begin(terms, first_variable, made.public if made else None))
+    opening = seams.crypto.opening(plan, made.secret if made else None)
+    join_seconds, step_seconds = deadlines
+    live = LiveRun(plan.run, at, opening, now, now + 1000 * join_seconds, 1000 * step_seconds)
+    row = {
+        "id": plan.run,
+        "plan": plan.model_dump_json(),
+        "plan_hash": terms.plan_hash,
+        "schema_hash": plan.schema_hash,
+        "request_digest": request_digest(request),
+        "state": "joining",
+        "step": terms.steps[0].name,
+        "created": now,
+        "updated": now,
+        "step_started": now,
+        "deadline": live.deadline,
+        "step_seconds": step_seconds,
+        "first_variable": first_variable,
+        "synthesis_seed": seams.streams("synthesis").take(KEY_BYTES),
+        "public_key": made.public.public_key if made else None,
+        "indicator": made.public.indicator if made else None,
+        "secret": keys.seal(made.secret, plan.run, seams.streams("seal")) if made else None,
+    }
+    return live, row
+
+
+def rebuilt(reading: Callable[[], Any], record: RunRecord, keys: CuratorKeys, seams: Seams) -> LiveRun:
+    """The run as it was when its last answer was stored."""
+    with reading() as db:
+        terms = stored_terms(record.plan, schema_text(db, record.schema_hash), seams.smallest_key)
+        at, opening = _replayed(db, record, terms, keys, seams)
+    step_ms = 1000 * record.step_seconds
+    # Nobody could answer while the curator was away: whoever is waited for gets some time after its return.
+    soonest = seams.clock() + min(step_ms, GRACE_MS)
+    deadline = None if record.deadline is None else max(record.deadline, soonest)
+    return LiveRun(record.id, at, opening, record.step_started, deadline, step_ms)
+
+
+def _replayed(db: Connection, record: RunRecord, terms: Terms, keys: CuratorKeys, seams: Seams) -> tuple[Standing, Any]:
+    found = records.find_recovery(db, record.id)
+    secret = None if found.secret is None else keys.open(found.secret, record.id)
+    opening = seams.crypto.opening(terms.plan, secret)
+    public = None
+    if found.public_key is not None and found.indicator is not None:
+        public = RunKeys(found.public_key, found.indicator)
+    numbers = {member.name: number for number, member in enumerate(terms.plan.members)}
+    answers = ((numbers[party], body) for party, body in records.bodies_of_run(db, record.id))
+    return replayed(begin(terms, found.first_variable, public), answers, record.step, opening), opening

@@ -1,0 +1,139 @@
+"""The mailbox as asyncio sees it: long polls and event streams that wake when something happens, and the clockwork.
+
+It does not know HTTP, or what is said in a run.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from types import TracebackType
+
+from curator import interface as wire
+from curator.errors import Displaced
+from curator.runs.orchestrator import Orchestrator
+
+SILENCE_SECONDS = 15  # of an event stream before it says that it is still there
+
+
+class Relay:
+    """Inside `async with`, runs are tended: on time, and at once when something has happened."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self._orchestrator = orchestrator
+        self._tick_seconds = orchestrator.settings.tick_seconds
+        self._something = asyncio.Event()
+        self._changes: Counter[str] = Counter()
+        self._closed = False
+        self.displaced: Displaced | None = None  # why this process must end, if it must
+        self._at_work: dict[str, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> "Relay":
+        self._loop = asyncio.get_running_loop()
+        self._orchestrator.changed = self._changed
+        self._advance_complete_runs()
+        self._clockwork = asyncio.create_task(self._tend())
+        return self
+
+    async def __aexit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+        # What is under way in a thread is let finish: the store is closed after this.
+        await self._clockwork
+        await asyncio.gather(*self._at_work.values(), return_exceptions=True)
+        self._orchestrator.changed = lambda _run: None
+
+    def close(self) -> None:
+        """Let everybody who waits go."""
+        self._closed = True
+        self._wake()
+
+    async def inbox(self, party: str, wait: float, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
+        """The oldest task of this party and its run; waits for one that long."""
+        deadline = asyncio.get_running_loop().time() + wait
+        while True:
+            something = self._something
+            found = self._orchestrator.inbox(party, skip)
+            if found is not None or not await self._woken(something, deadline):
+                return found
+
+    async def events(self, run: str, after: int) -> AsyncIterator[wire.Event | None]:
+        """What happened to a run since, as it happens and until it ends; None after a while of silence."""
+        async for found in self.news(run, after):
+            for event in found or (None,):
+                yield event
+
+    async def news(self, run: str, after: int) -> AsyncIterator[list[wire.Event]]:
+        """The same in the portions in which it can be told: all that has happened by then; empty after silence."""
+        loop = asyncio.get_running_loop()
+        while not self._closed:
+            something, changes = self._something, self._changes[run]
+            is_active, found = await asyncio.to_thread(self._news, run, after)
+            if found:
+                yield found
+                after = found[-1].seq
+            if not is_active:
+                return
+            if not found and not await self._touched(run, changes, something, loop.time() + SILENCE_SECONDS):
+                yield []
+
+    async def _touched(self, run: str, changes: int, something: asyncio.Event, deadline: float) -> bool:
+        """Whether something has happened to this run before the deadline; what happens to others is not looked up."""
+        while await self._woken(something, deadline):
+            if self._changes[run] != changes:
+                return True
+            something = self._something
+        return False
+
+    def _news(self, run: str, after: int) -> tuple[bool, list[wire.Event]]:
+        # In this order: of a run that was over before, all events are there.
+        is_active = self._orchestrator.views.record(run).is_active
+        return is_active, self._orchestrator.views.events(run, after)
+
+    async def _tend(self) -> None:
+        """Look at every run now and then, and at once when something has happened to one."""
+        while not self._closed:
+            something = self._something
+            try:
+                await asyncio.to_thread(self._orchestrator.tick)
+            except Displaced as error:
+                self.displaced = error
+                self.close()
+            self._advance_complete_runs()
+            await self._woken(something, self._loop.time() + self._tick_seconds)
+
+    async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
+        """Whether something has happened before the deadline, and waiting goes on."""
+        if self._closed:  # whoever comes late does not wait for somebody to wake him
+            return False
+        try:
+            async with asyncio.timeout_at(deadline):
+                await something.wait()
+        except TimeoutError:
+            return False
+        return not self._closed
+
+    def _changed(self, run: str) -> None:
+        self._loop.call_soon_threadsafe(self._note, run)
+
+    def _note(self, run: str) -> None:
+        self._changes[run] += 1
+        self._wake()
+        self._advance_complete_runs()
+
+    def _advance_complete_runs(self) -> None:
+        """Each in a thread of its own, so that neither requests nor other runs wait for it."""
+        for run in self._orchestrator.complete_runs():
+            if run not in self._at_work and not self._closed:
+                self._at_work[run] = asyncio.create_task(self._advance(run))
+
+    async def _advance(self, run: str) -> None:
+        try:
+            await asyncio.to_thread(self._orchestrator.advance, run)
+        finally:
+            del self._at_work[run]
+
+    def _wake(self) -> None:
+        # Everybody who waits holds the old event; who begins to wait now waits for the next.
+        self._something.set()
+        self._something = asyncio.Event()

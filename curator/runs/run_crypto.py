@@ -1,0 +1,49 @@
+"""What cryptography a run uses at the curator, and how its answers' sums are opened.
+
+It does not know storage: secrets are handed in and out as bytes. The seeded end-to-end test replaces it.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from crypto.paillier.indicator import make_indicator
+from crypto.paillier.public import require_gmp
+from crypto.paillier_secret import SecretKey
+from crypto.randomness import Stream
+from protocol.plan.plan import Plan
+from protocol.run.curator import RunKeys
+from protocol.secure_sum.plain import CuratorSums, PlainOpening, SelectedOpening
+
+
+@dataclass(frozen=True)
+class NewKeys:
+    public: RunKeys
+    secret: bytes
+
+
+class RunCrypto(Protocol):
+    def make_keys(self, plan: Plan, stream: Stream) -> NewKeys | None:
+        """The run's keys; None where its sums need none."""
+
+    def opening(self, plan: Plan, secret: bytes | None) -> CuratorSums: ...
+
+
+class PaillierCrypto:
+    """The real one."""
+
+    def make_keys(self, plan: Plan, stream: Stream) -> NewKeys | None:
+        if plan.noise != "selected" or plan.method == "independent":
+            return None
+        require_gmp()
+        secret = self.draw(plan.key_bits)
+        indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, stream)
+        return NewKeys(RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public)), secret.to_bytes())
+
+    def draw(self, bits: int) -> SecretKey:
+        return SecretKey.generate(bits)
+
+    def opening(self, plan: Plan, secret: bytes | None) -> CuratorSums:
+        if secret is None:
+            return PlainOpening(plan)
+        key = SecretKey.from_bytes(secret)
+        return SelectedOpening(plan, key.public, key.decrypt)

@@ -1,0 +1,58 @@
+"""What is written when a run begins, moves on, pauses, goes on and ends: each function is part of one transaction.
+
+It does not know why it happens.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from curator.runs.live_run import Ending, LiveRun, Pause, Standing
+from curator.store import run_records as records
+from curator.store.run_records import ReplyRecord
+
+
+def write_beginning(db: Connection, live: LiveRun, row: Mapping[str, Any]) -> None:
+    records.add_run(db, row, live.names)
+    records.add_event(db, live.run, live.since, "created", plan=row["plan_hash"], parties=list(live.names))
+    records.add_event(db, live.run, live.since, "step", **live.at.amounts)
+
+
+def write_answer(db: Connection, live: LiveRun, answer: ReplyRecord, body: bytes, outcome: Standing | Ending) -> None:
+    """One answer and what follows from it alone."""
+    records.add_reply(db, answer, body)
+    records.add_event(db, live.run, answer.at, "answered", step=answer.step, party=answer.party, bytes=answer.size)
+    if isinstance(outcome, Ending):
+        write_end(db, live.run, outcome, answer.at)
+    else:
+        records.change_run(db, live.run, updated=answer.at)
+
+
+def write_end(db: Connection, run: str, ending: Ending, now: int, outputs: Mapping[str, str] | None = None) -> None:
+    """The end, which destroys what only a run that goes on needs."""
+    records.drop_bodies(db, run)
+    published = None if outputs is None else json.dumps(outputs)
+    records.change_run(db, run, **vars(ending), secret=None, deadline=None, updated=now, outputs=published)
+    records.add_event(db, run, now, "ended", **vars(ending))
+
+
+def write_pause(db: Connection, run: str, pause: Pause) -> None:
+    records.add_event(db, run, pause.since, "paused", reason=pause.reason)
+
+
+def write_resumption(db: Connection, live: LiveRun, now: int) -> None:
+    """Also the pause, where it could not be written when it began."""
+    assert live.pause is not None
+    if not live.pause.noted:
+        write_pause(db, live.run, live.pause)
+    records.add_event(db, live.run, now, "resumed", seconds=(now - live.pause.since) / 1000)
+
+
+def write_step(db: Connection, live: LiveRun, following: Standing, now: int) -> None:
+    """What follows from all answers to a step."""
+    step = following.state.step
+    name, deadline = ("", None) if step is None else (step.name, now + live.step_ms)
+    records.change_run(db, live.run, state="running", step=name, step_started=now, deadline=deadline, updated=now)
+    records.add_event(db, live.run, now, "step", **following.amounts)

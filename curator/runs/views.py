@@ -1,0 +1,169 @@
+"""Runs as operators and parties see them: the interface's JSON, worked out from what is stored.
+
+It does not change anything.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, select
+
+from curator import interface as wire
+from curator.accounts.registry import schema_text
+from curator.errors import NotFound
+from curator.store import run_records as records
+from curator.store.run_records import Event, RunRecord
+from curator.store.store import Store
+from curator.store.tables import parties
+from protocol.plan.plan import Plan
+from protocol.plan.schedule import Step
+from protocol.plan.terms import Terms
+from protocol.tables.schema import Schema
+
+
+@dataclass(frozen=True)
+class RunViews:
+    store: Store
+
+    def run(self, run: str) -> wire.Run:
+        with self.store.reading() as db:
+            record = _found(db, run)
+            replies, events = records.replies_of_run(db, run), records.events_after(db, run)
+            text, seen = schema_text(db, record.schema_hash), _last_seen(db)
+        terms = _terms(record, text)
+        names = [member.name for member in terms.plan.members]
+        answered = {step.name: [reply.party for reply in replies if reply.step == step.name] for step in terms.steps}
+        due = [step for step in terms.steps if record.is_active and step.name == record.step]
+        waiting = [names[p] for step in due for p in step.parties if names[p] not in answered[step.name]]
+        since = moment(record.step_started)
+        return wire.Run(
+            run=record.id,
+            state=record.state,
+            step=record.step or None,
+            waiting_for=[wire.Waiting(party=p, since=since, last_seen=moment_or_none(seen.get(p))) for p in waiting],
+            deadline=moment_or_none(record.deadline),
+            reason=record.reason,
+            culprit=record.culprit,
+            progress=[_progress(step, names, answered[step.name], events) for step in terms.steps],
+            spent={name: str(records.spent(replies, name)) for name in names},
+            plan_hash=record.plan_hash,
+            created=moment(record.created),
+            updated=moment(record.updated),
+        )
+
+    def runs(self, limit: int, after: str = "") -> list[wire.RunEntry]:
+        """The oldest first; `after` is the last run of the page before."""
+        with self.store.reading() as db:
+            return [_entry(record) for record in records.list_runs(db, limit, after)]
+
+    def newest_runs(self, limit: int, before: str | None = None) -> list[wire.RunEntry]:
+        """The newest first; `before` is the last run of the page before."""
+        with self.store.reading() as db:
+            return [_entry(record) for record in records.newest_runs(db, limit, before)]
+
+    def events(self, run: str, after: int = 0) -> list[wire.Event]:
+        """What happened to a run since; NotFound if there is none of this name."""
+        with self.store.reading() as db:
+            _found(db, run)
+            return [
+                wire.Event(seq=event.seq, at=moment(event.at), kind=event.kind, data=event.data)
+                for event in records.events_after(db, run, after)
+            ]
+
+    def record(self, run: str) -> RunRecord:
+        with self.store.reading() as db:
+            return _found(db, run)
+
+    def terms(self, run: str) -> Terms:
+        with self.store.reading() as db:
+            record = _found(db, run)
+            return _terms(record, schema_text(db, record.schema_hash))
+
+    def of_party(self, party: str) -> list[wire.OwnRun]:
+        with self.store.reading() as db:
+            return [
+                wire.OwnRun(
+                    run=record.id,
+                    plan=record.plan_hash,
+                    state=record.state,
+                    reason=record.reason,
+                    culprit=record.culprit,
+                )
+                for record in records.runs_with(db, party)
+            ]
+
+    def receipts(self, party: str) -> list[wire.SentReceipt]:
+        """Everything that this party has ever delivered, in its own signed words."""
+        with self.store.reading() as db:
+            plans = {record.id: record.plan_hash for record in records.runs_with(db, party)}
+            return [
+                wire.SentReceipt(
+                    run=reply.run,
+                    plan=plans[reply.run],
+                    step=reply.step,
+                    charge=reply.charge,
+                    delta=reply.delta,
+                    digest=reply.digest,
+                    signature=reply.receipt.hex(),
+                )
+                for reply in records.replies_of_party(db, party)
+            ]
+
+
+def _entry(record: RunRecord) -> wire.RunEntry:
+    plan = json.loads(record.plan)  # as it was agreed: in a list it is not worked out again
+    return wire.RunEntry(
+        run=record.id,
+        method=plan["method"],
+        epsilon=plan["epsilon"],
+        delta=plan.get("delta", "0"),
+        parties=len(plan["members"]),
+        state=record.state,
+        step=record.step or None,
+        reason=record.reason,
+        culprit=record.culprit,
+        plan_hash=record.plan_hash,
+        created=moment(record.created),
+        updated=moment(record.updated),
+    )
+
+
+def moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def moment_or_none(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else moment(milliseconds)
+
+
+def _found(db: Connection, run: str) -> RunRecord:
+    record = records.find_run(db, run)
+    if record is None:
+        raise NotFound(f"there is no run {run!r}")
+    return record
+
+
+def _terms(record: RunRecord, schema: str) -> Terms:
+    """Of a plan that was agreed when the run began: it is not judged again."""
+    return Terms(Plan.model_validate_json(record.plan), Schema.parse(schema))
+
+
+def _last_seen(db: Connection) -> Mapping[str, int | None]:
+    return {row.name: row.last_seen for row in db.execute(select(parties.c.name, parties.c.last_seen))}
+
+
+def _progress(step: Step, names: Sequence[str], answered: list[str], events: Sequence[Event]) -> wire.StepProgress:
+    begun = [event for event in events if event.kind == "step"]
+    place = next((index for index, event in enumerate(begun) if event.data["step"] == step.name), None)
+    started = None if place is None else begun[place].at
+    ended = begun[place + 1].at if place is not None and place + 1 < len(begun) else None
+    return wire.StepProgress(
+        step=step.name,
+        stage=step.stage,
+        answered=answered,
+        of=[names[party] for party in step.parties],
+        started=moment_or_none(started),
+        ended=moment_or_none(ended),
+    )

@@ -1,0 +1,132 @@
+"""The curator's server process: one worker, TLS, JSON logs, and an end that keeps what was promised.
+
+It does not know routes.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+
+import uvicorn
+
+from curator.app import make_app
+from curator.errors import SettingsError
+from curator.home.certificates import Certificates
+from curator.service import Service
+from curator.settings import Settings
+from protocol.errors import SubnError
+
+_BACKLOG = 2048
+_GRACE = 10  # seconds for answers that are under way
+_GOODBYE = 0.5
+_LOOK_TICKS = 10  # of a tenth of a second, between two looks at the certificate's file
+_RENEW_TICKS = 36_000  # the same, between two looks at how long it is still good
+_log = logging.getLogger("curator")
+
+
+class CuratorServer(uvicorn.Server):
+    """Wakes everybody who waits for news before it waits for them to leave."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, line: "SecureLine | None" = None) -> None:
+        """`line` is the TLS that it speaks."""
+        super().__init__(config)
+        self._service, self._line = service, line
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._line is not None and counter % _LOOK_TICKS == 0:
+            self._line.keep_fresh(may_renew=counter % _RENEW_TICKS == 0)
+        return await super().on_tick(counter) or self._service.relay.displaced is not None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            _log.info(
+                "listening", extra={"fields": {"url": f"{'http' if self._line is None else 'https'}://{shown}:{port}"}}
+            )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        _log.info("stopping")
+        self._service.relay.close()
+        farewell = asyncio.create_task(self._hang_up())
+        await super().shutdown(sockets)
+        farewell.cancel()
+        _log.info("stopped")
+
+    async def _hang_up(self) -> None:
+        """Whoever holds an idle connection need not be looking, and would not answer TLS's goodbye for long."""
+        while True:
+            await asyncio.sleep(_GOODBYE)
+            for connection in tuple(self.server_state.connections):
+                line = connection.transport
+                if line is not None and line.is_closing() and not line.get_write_buffer_size():
+                    line.abort()
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket at this place; who holds it already is told apart from all else that may be wrong."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, or asyncio leaves small packets waiting for each other, 40 ms for every request.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise SettingsError(
+                f"{host}:{port} is in use by another program: stop it, or choose another --port"
+            ) from None
+        raise SettingsError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+    return listener
+
+
+class SecureLine:
+    """The server's TLS, with whatever certificate lies in the home; a new one is for new connections.
+
+    Retry safety: a renewed certificate that cannot be used is said once, and the former one stays in use.
+    """
+
+    def __init__(self, certificates: Certificates) -> None:
+        self._certificates = certificates
+        self.context = certificates.context()
+        self._seen = self._version()
+
+    def keep_fresh(self, may_renew: bool) -> None:
+        found = self._seen
+        try:
+            if may_renew and self._certificates.renew_if_due():
+                _log.info("renewed the certificate, which was near its end")
+            found = self._version()
+            if found != self._seen:
+                self._certificates.context()  # tried first: what fails half-way must not touch the one in use
+                self.context.load_cert_chain(self._certificates.server_file)
+                _log.info("took up a renewed certificate")
+        except (SubnError, OSError) as error:  # TLS's errors are among the system's
+            _log.error("cannot take up a renewed certificate", exc_info=error)
+        self._seen = found
+
+    def _version(self) -> tuple[int, int]:
+        found = self._certificates.server_file.stat()
+        return found.st_mtime_ns, found.st_ino
+
+
+def serve(settings: Settings, listener: socket.socket) -> None:
+    line = SecureLine(Certificates(settings.home)) if settings.speaks_tls else None
+    service = Service.open(settings)
+    config = uvicorn.Config(
+        make_app(service),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # who stands in front is known (`edges.OnlyFromProxy`); nobody else's word is taken
+        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=75,
+        ssl_context_factory=None if line is None else lambda *_: line.context,
+    )
+    CuratorServer(config, service, line).run([listener])
+    if service.relay.displaced is not None:
+        raise service.relay.displaced

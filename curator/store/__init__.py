@@ -1,0 +1,1 @@
+"""What the curator keeps in its database."""

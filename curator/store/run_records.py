@@ -1,0 +1,199 @@
+"""What is stored of runs: their rows, answers and events, each function inside the caller's transaction.
+
+It does not know when a run moves on (`orchestrator`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from curator.store.tables import events, members, meta, replies, runs
+
+ACTIVE = ("joining", "running")
+
+SIGNING_KEY = "signing key"  # what `remember` calls the one that parties know
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    id: str
+    plan: str
+    plan_hash: str
+    schema_hash: str
+    idempotency_key: str | None
+    request_digest: str
+    state: str
+    step: str
+    culprit: str | None
+    reason: str | None
+    created: int
+    updated: int
+    step_started: int
+    deadline: int | None
+    step_seconds: int
+    outputs: dict[str, str] | None
+
+    @property
+    def is_active(self) -> bool:
+        return self.state in ACTIVE
+
+
+@dataclass(frozen=True)
+class ReplyRecord:
+    """An answer as it was delivered, without its bytes."""
+
+    run: str
+    step: str
+    party: str
+    digest: str
+    size: int
+    charge: str  # epsilon
+    receipt: bytes
+    at: int
+    delta: str = "0"
+
+
+@dataclass(frozen=True)
+class Event:
+    run: str
+    seq: int
+    at: int
+    kind: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What a run is worked out again from."""
+
+    first_variable: int
+    synthesis_seed: bytes
+    public_key: bytes | None
+    indicator: bytes | None
+    secret: bytes | None
+
+
+_RUN_COLUMNS = tuple(runs.c[name] for name in RunRecord.__dataclass_fields__)
+_REPLY_COLUMNS = tuple(replies.c[name] for name in ReplyRecord.__dataclass_fields__)
+_RECOVERY_COLUMNS = tuple(runs.c[name] for name in Recovery.__dataclass_fields__)
+
+
+def add_run(db: Connection, values: Mapping[str, Any], parties: Sequence[str]) -> None:
+    db.execute(insert(runs).values(**values))
+    db.execute(insert(members), [{"party": party, "run": values["id"]} for party in parties])
+
+
+def find_run(db: Connection, run: str) -> RunRecord | None:
+    return next(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.id == run)), None)
+
+
+def find_run_by_key(db: Connection, key: str) -> RunRecord | None:
+    return next(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.idempotency_key == key)), None)
+
+
+def list_runs(db: Connection, limit: int, after: str = "") -> list[RunRecord]:
+    """The oldest first; `after` is the last run of the page before."""
+    return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.id > after).order_by(runs.c.id).limit(limit)))
+
+
+def newest_runs(db: Connection, limit: int, before: str | None = None) -> list[RunRecord]:
+    """The newest first; `before` is the last run of the page before."""
+    query = select(*_RUN_COLUMNS).order_by(runs.c.id.desc()).limit(limit)
+    return list(_run_records(db, query if before is None else query.where(runs.c.id < before)))
+
+
+def active_runs(db: Connection) -> list[RunRecord]:
+    return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.state.in_(ACTIVE)).order_by(runs.c.id)))
+
+
+def runs_with(db: Connection, party: str) -> list[RunRecord]:
+    """The runs in which a party takes or took part, the oldest first."""
+    joined = select(*_RUN_COLUMNS).join(members, members.c.run == runs.c.id)
+    return list(_run_records(db, joined.where(members.c.party == party).order_by(runs.c.id)))
+
+
+def members_of(db: Connection, run: str) -> set[str]:
+    return set(db.execute(select(members.c.party).where(members.c.run == run)).scalars())
+
+
+def find_recovery(db: Connection, run: str) -> Recovery:
+    return Recovery(**db.execute(select(*_RECOVERY_COLUMNS).where(runs.c.id == run)).mappings().one())
+
+
+def change_run(db: Connection, run: str, **values: Any) -> None:
+    db.execute(update(runs).where(runs.c.id == run).values(**values))
+
+
+def add_reply(db: Connection, record: ReplyRecord, body: bytes) -> None:
+    count = db.execute(select(func.count()).where(replies.c.run == record.run)).scalar_one()
+    db.execute(insert(replies).values(**vars(record), number=count + 1, body=body))
+
+
+def find_reply(db: Connection, run: str, step: str, party: str) -> ReplyRecord | None:
+    wanted = (replies.c.run == run) & (replies.c.step == step) & (replies.c.party == party)
+    row = db.execute(select(*_REPLY_COLUMNS).where(wanted)).mappings().one_or_none()
+    return None if row is None else ReplyRecord(**row)
+
+
+def replies_of_run(db: Connection, run: str) -> list[ReplyRecord]:
+    found = select(*_REPLY_COLUMNS).where(replies.c.run == run).order_by(replies.c.number)
+    return [ReplyRecord(**row) for row in db.execute(found).mappings()]
+
+
+def spent(replies: Sequence[ReplyRecord], party: str) -> Fraction:
+    """What a party's answers have cost it."""
+    return sum((Fraction(reply.charge) for reply in replies if reply.party == party), Fraction(0))
+
+
+def spent_delta(replies: Sequence[ReplyRecord], party: str) -> Fraction:
+    return sum((Fraction(reply.delta) for reply in replies if reply.party == party), Fraction(0))
+
+
+def replies_of_party(db: Connection, party: str) -> list[ReplyRecord]:
+    found = select(*_REPLY_COLUMNS).where(replies.c.party == party).order_by(replies.c.at, replies.c.run)
+    return [ReplyRecord(**row) for row in db.execute(found).mappings()]
+
+
+def bodies_of_run(db: Connection, run: str) -> Iterator[tuple[str, bytes]]:
+    """Party and bytes of every answer in the order of arrival."""
+    found = select(replies.c.party, replies.c.body).where(replies.c.run == run).order_by(replies.c.number)
+    for row in db.execute(found):
+        yield row.party, row.body
+
+
+def drop_bodies(db: Connection, run: str) -> None:
+    db.execute(update(replies).where(replies.c.run == run).values(body=None))
+
+
+def add_event(db: Connection, run: str, at: int, kind: str, **data: Any) -> None:
+    last = db.execute(select(func.max(events.c.seq)).where(events.c.run == run)).scalar_one() or 0
+    db.execute(insert(events).values(run=run, seq=last + 1, at=at, kind=kind, data=json.dumps(data)))
+
+
+def events_after(db: Connection, run: str, after: int = 0) -> list[Event]:
+    found = select(events).where((events.c.run == run) & (events.c.seq > after)).order_by(events.c.seq)
+    return [Event(**{**row, "data": json.loads(row["data"])}) for row in db.execute(found).mappings()]
+
+
+def remember(db: Connection, name: str, value: str) -> str:
+    """The value of this name, which is the given one where there is none yet."""
+    found = db.execute(select(meta.c.value).where(meta.c.name == name)).scalar_one_or_none()
+    if found is not None:
+        return str(found)
+    db.execute(insert(meta).values(name=name, value=value))
+    return value
+
+
+def correct(db: Connection, name: str, value: str) -> None:
+    """Another value of this name, where there is one."""
+    db.execute(update(meta).where(meta.c.name == name).values(value=value))
+
+
+def _run_records(db: Connection, query: Any) -> Iterator[RunRecord]:
+    for row in db.execute(query).mappings():
+        outputs = None if row["outputs"] is None else json.loads(row["outputs"])
+        yield RunRecord(**{**row, "outputs": outputs})

@@ -1,0 +1,159 @@
+"""One curator serves one database: a lock that ends with its process, and a token without which nothing is written.
+
+It does not know what is stored.
+
+The lock (of the system beside a SQLite file, of the server on PostgreSQL) ends at once with the process that holds
+it, killed or not, so that a successor need not wait. Where a lock can be lost by a process that lives on (PostgreSQL
+restarted, a connection cut), the token decides: who serves has written it into the database, every transaction of the
+service looks whether it still stands there, and a successor replaces it.
+"""
+
+import fcntl
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, insert, select, text, update
+from sqlalchemy.exc import DBAPIError
+
+from curator.errors import Displaced, SettingsError
+from curator.store.tables import WRITING, meta
+
+_ROW = "served by"
+_LOCK = 5824902  # of PostgreSQL's advisory locks; 5824901 is that of the migrations
+_PATIENCE = 3.0  # seconds that a process killed just now may need to be gone
+_POLL = 0.05
+# PostgreSQL notices within 25 seconds that the machine which held the lock is gone.
+_KEEPALIVE = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
+
+
+class _Lock(Protocol):
+    def take(self) -> bool: ...
+
+    def is_held(self) -> bool: ...
+
+    def release(self) -> None: ...
+
+
+class SoleCurator:
+    def __init__(self, engine: Engine, token: str) -> None:
+        self._engine, self._token = engine, token
+        self._lock = _lock_of(engine)
+
+    def take(self) -> None:
+        """Serve this database from now on; refused while another process does."""
+        deadline = time.monotonic() + _PATIENCE
+        while not self._lock.take():
+            if time.monotonic() > deadline:
+                raise SettingsError(
+                    f"{self._holder()} serves this database already: stop it first; two curators on one database "
+                    "would contradict each other"
+                )
+            time.sleep(_POLL)
+        said = {"token": self._token, "process": os.getpid(), "host": platform.node()}
+        with self._engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
+            _write(db, json.dumps(said))
+
+    def confirm(self, db: Connection) -> None:
+        """Inside a transaction that will write: raises Displaced unless this process still serves the database."""
+        # Held until the transaction ends, so that no successor can come in between.
+        row = select(meta.c.value).where(meta.c.name == _ROW).with_for_update(read=True)
+        if _token_in(db.execute(row).scalar_one_or_none()) != self._token:
+            raise Displaced("another curator serves this database now; this one writes nothing more: stop it")
+
+    def check(self) -> None:
+        """Take the lock again where it was lost; raises Displaced where another process has been here meanwhile."""
+        if not self._lock.is_held() and not self._lock.take():
+            raise Displaced(f"{self._holder()} serves this database now; this curator stops")
+        with self._engine.connect() as db, db.begin():
+            self.confirm(db)
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def _holder(self) -> str:
+        with self._engine.connect() as db:
+            said = db.execute(select(meta.c.value).where(meta.c.name == _ROW)).scalar_one_or_none()
+        found = json.loads(said) if said else {}
+        return f"process {found['process']} on {found['host']}" if found else "another process"
+
+
+class _FileLock:
+    """Beside a SQLite file; the system takes it back when its holder dies."""
+
+    def __init__(self, database: Path) -> None:
+        self._path = database.with_name(database.name + ".lock")
+        self._file: int | None = None
+
+    def take(self) -> bool:
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def is_held(self) -> bool:
+        return self._file is not None
+
+    def release(self) -> None:
+        if self._file is not None:  # the file stays: removing it would let two processes lock two files
+            os.close(self._file)
+            self._file = None
+
+
+class _AdvisoryLock:
+    """Of a PostgreSQL session, which is this connection and nothing else."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._session: Connection | None = None
+
+    def take(self) -> bool:
+        self.release()
+        session = self._engine.connect()
+        try:
+            session.execute(text(_KEEPALIVE))
+            is_taken = bool(session.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _LOCK}).scalar_one())
+        except DBAPIError:
+            session.invalidate()
+            session.close()
+            raise
+        if is_taken:
+            self._session = session
+        else:
+            session.close()
+        return is_taken
+
+    def is_held(self) -> bool:
+        try:
+            return self._session is not None and self._session.execute(text("SELECT 1")).scalar_one() == 1
+        except DBAPIError:
+            return False
+
+    def release(self) -> None:
+        if self._session is not None:
+            self._session.invalidate()  # ends the session: a pooled one would keep the lock
+            self._session.close()
+            self._session = None
+
+
+def _lock_of(engine: Engine) -> _Lock:
+    if engine.dialect.name != "sqlite":
+        return _AdvisoryLock(engine)
+    assert engine.url.database
+    return _FileLock(Path(engine.url.database))
+
+
+def _write(db: Connection, said: str) -> None:
+    if not db.execute(update(meta).where(meta.c.name == _ROW).values(value=said)).rowcount:
+        db.execute(insert(meta).values(name=_ROW, value=said))
+
+
+def _token_in(said: str | None) -> str | None:
+    return None if said is None else str(json.loads(said)["token"])

@@ -1,0 +1,94 @@
+"""The store: every read and every change of what the curator keeps happens in a transaction of it.
+
+It does not know what is stored (`run_records`, `directory`).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from curator.errors import CuratorError, SettingsError, StoreUnavailable
+from curator.store.migrations import migrate
+from curator.store.single_writer import SoleCurator
+from curator.store.tables import WRITING, make_engine
+
+
+class Store:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._sole: SoleCurator | None = None  # of a service; commands beside it only add keys and codes
+
+    @classmethod
+    def open(cls, url: str) -> "Store":
+        """The database at `url`, brought to this version's tables."""
+        try:
+            store = cls(make_engine(url))
+        except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+            raise SettingsError(
+                f"the database URL names no SQLite or PostgreSQL database: {type(error).__name__}"
+            ) from None
+        try:
+            with _translated():
+                migrate(store._engine)
+        except CuratorError:
+            store.close()
+            raise
+        return store
+
+    def serve_alone(self, token: str) -> None:
+        """From now on no other process serves this database, and nothing is written if one does all the same."""
+        sole = SoleCurator(self._engine, token)
+        with _translated():
+            sole.take()
+        self._sole = sole
+
+    def check_alone(self) -> None:
+        """Raises Displaced if another process serves this database now, StoreUnavailable if that cannot be told."""
+        if self._sole is not None:
+            with _translated():
+                self._sole.check()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with _translated(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """All that is written inside is stored at the end, or nothing of it."""
+        with (
+            _translated(),
+            self._engine.connect().execution_options(**{WRITING: True}) as connection,
+            connection.begin(),
+        ):
+            if self._sole is not None:
+                self._sole.confirm(connection)
+            yield connection
+
+    def check(self) -> None:
+        """Raises `StoreUnavailable` unless the store answers."""
+        with self.reading() as db:
+            db.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        if self._sole is not None:
+            self._sole.release()
+        self._engine.dispose()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """A contradiction with what is stored is the caller's to understand; all else says that the store is away."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except (DBAPIError, PoolTimeout) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise StoreUnavailable(
+            f"the curator's database does not answer or takes nothing more ({type(cause).__name__}: {cause}); "
+            "nothing is lost: see to its disk and connection, then try again"
+        ) from error

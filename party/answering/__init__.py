@@ -1,0 +1,1 @@
+"""The order of effects: charge, answer, keep, deliver."""

@@ -1,0 +1,385 @@
+"""What a party makes of a task: the order of effects on which its promise rests.
+
+It does not know how tasks come or how answers leave. Whatever it returns has been in the ledger before.
+
+For every task: already answered? the same bytes. Another request for that step? refuse. Else check it against plan
+and schedule, price it by the party's own terms, look at the budget, compute, and write charge, bytes and kept state
+in one transaction. Only then may anything leave.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from crypto.paillier.public import SMALLEST_BITS
+from crypto.randomness import Stream
+from crypto.signing import sign
+from party.answering import frozen_rows
+from party.answering import saved_state as sealed_state
+from party.answering.invitation import JOINING, examined, loaded, place_in
+from party.answering.saved_state import Kept
+from party.books.audit import unlogged
+from party.books.ledger import REFUSAL, Request
+from party.books.ledger_tables import Amounts
+from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unreadable
+from party.home.home import House
+from party.logs import json_log, places
+from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError, PlanError, SubnError
+from protocol.exact import digest
+from protocol.messages.http import Receipt
+from protocol.messages.signatures import RECEIPT, receipt_text
+from protocol.messages.tasks import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
+from protocol.plan.agreement import agree
+from protocol.plan.passes import is_sum_pass, layout_of
+from protocol.plan.plan import Plan
+from protocol.plan.schedule import Step
+from protocol.plan.terms import Terms
+from protocol.run.party import accept, answer, check
+from protocol.secure_sum.plain import PartySums, ciphertexts
+from protocol.tables.counting import Rows
+from protocol.tables.schema import Schema
+
+_LONGEST_REASON = 2000  # of a refusal
+NOTHING: Amounts = (Fraction(0), Fraction(0))
+_UNFIT = "its table cannot be read or does not fit the schema; its data owner finds out why with `subn-party check`"
+
+Question = Count | TakeBack | Place | Learn
+Sums = Callable[[Plan, int], PartySums]
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """An answer that the ledger holds, with this party's signed receipt."""
+
+    run: str
+    step: str
+    reply: bytes = field(repr=False)
+    receipt: bytes = field(repr=False)
+    ciphertexts: int = 0  # that were made for it just now
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A run in which this party takes part, as far as it has got."""
+
+    terms: Terms = field(repr=False)
+    rows: Rows
+    kept: Kept = field(repr=False)
+
+
+class Answering:
+    """`stream`, `sums` and `smallest_key` are the seams of tests and experiments; a service leaves them alone."""
+
+    def __init__(
+        self, house: House, *, stream: Stream | None = None, sums: Sums | None = None, smallest_key: int = SMALLEST_BITS
+    ) -> None:
+        self._house, self._ledger, self._audit = house, house.ledger, house.audit
+        self._stream = stream or Stream.system()
+        self._sums = sums
+        self._smallest_key = smallest_key
+        self._joined: dict[str, _Joined] = {}
+        self._log_may_lag = True  # behind the ledger: nobody knows yet how the process before this one ended
+
+    def handle(self, run: str, data: bytes) -> Outgoing | None:
+        """The answer to a task that the curator sent under the name `run`; None while the data owner has the word."""
+        self._catch_up()
+        task = decode(data, CURATOR)
+        if isinstance(task, Invitation):
+            return self._invited(task, digest(data))
+        if isinstance(task, Question):
+            return self._asked(run, task, digest(data))
+        raise OutOfTurn(CURATOR, f"sent {task.kind!r}, which only parties send")
+
+    def decided(self) -> list[Outgoing]:
+        """Answers to invitations that were decided while no task was at hand: by the data owner, or before a kill."""
+        self._catch_up()
+        waiting = [request for state in ("accepted", "refused", "active") for request in self._ledger.requests(state)]
+        answers = [self._answer_invitation(r) for r in waiting if self._ledger.answered(r.run, JOINING) is None]
+        return [one for one in answers if one is not None]
+
+    def undelivered(self, receipts: Iterable[Receipt], open_runs: Iterable[str]) -> list[Outgoing]:
+        """What a kill kept from leaving: answers in the ledger for which the curator has no receipt."""
+        self._catch_up()
+        arrived = {(receipt.plan, receipt.step, receipt.digest) for receipt in receipts}
+        return [
+            sent
+            for run in open_runs
+            if (request := self._ledger.request(run)) is not None
+            for entry in self._ledger.entries(run=run)
+            if (entry.plan_hash, entry.step, entry.reply_digest) not in arrived
+            and (sent := self._stored(request, entry.step)) is not None
+        ]
+
+    def settle(self, run: str, outcome: str, reason: str) -> None:
+        """The curator says that a run is over: free what is set aside, destroy what only the run needed."""
+        self._audit.append("settled", run=run, outcome=outcome, reason=reason)
+        self._forget(self._ledger.settle(run, outcome, reason))
+
+    def tidy(self) -> None:
+        """Remove rows of runs that a kill ended before they could be removed."""
+        active = {request.plan_hash for request in self._ledger.requests("active")}
+        for file in self._house.home.rows.glob("*"):
+            if file.suffix != ".rows" or file.stem not in active:  # drafts are of nobody any more
+                file.unlink()
+
+    # The invitation
+
+    def _invited(self, task: Invitation, asked: str) -> Outgoing | None:
+        run = task.proposal.run
+        request, stored = self._ledger.request(run), self._ledger.answered(run, JOINING)
+        try:
+            if request is None or request.plan_hash != task.plan:
+                request = self._judged(task)
+            if stored is not None and stored.request_digest != asked:
+                raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
+            return self._answer_invitation(request)
+        except (AnsweredOtherwise, OutOfTurn) as error:
+            return self._object(run, task, error)
+
+    def _judged(self, task: Invitation) -> Request:
+        """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again."""
+        found, run, plan = examined(self._house, task, self._smallest_key), task.proposal.run, task.plan
+        decision, reasons = found.verdict.decision, found.verdict.reasons
+        self._audit.append(
+            "asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price), delta=str(found.delta)
+        )
+        self._audit.append("judged", run=run, plan=plan, decision=decision, reasons=list(reasons))
+        return self._ledger.ask(
+            run,
+            plan_hash=plan,
+            dataset=found.dataset,
+            plan=task.proposal.model_dump_json(),
+            schema_text=task.schema_text,
+            price=found.price,
+            delta=found.delta,
+            verdict=decision,
+            reasons=reasons,
+        )
+
+    def _answer_invitation(self, request: Request) -> Outgoing | None:
+        """What the ledger says of an invitation, made into an answer."""
+        stored = self._stored(request, JOINING)
+        if stored is not None or request.state == "asked":
+            return stored
+        if request.state == "ended":
+            raise OutOfTurn(CURATOR, f"invites to {request.run!r}, which is over: {request.outcome}")
+        asked = digest(encode(_invitation(request)))
+        try:
+            if request.state == "refused":
+                raise PolicyRefusal(_why_refused(request))
+            return self._join(request, asked)
+        except DataError:
+            # Privacy: where a table does not fit is the data owner's to know, who asks `subn-party check`.
+            return self._decline(request, JOINING, asked, PolicyRefusal(_UNFIT))
+        except (PlanError, PolicyRefusal) as error:
+            return self._decline(request, JOINING, asked, error)
+
+    def _join(self, request: Request, asked: str) -> Outgoing:
+        """Set the whole price aside and freeze the rows; then say yes."""
+        terms, dataset = self._terms(request), request.dataset or ""
+        me, codes = place_in(self._house, terms), loaded(self._house, dataset, terms.schema)
+        budget = self._house.budget(dataset)
+        self._ledger.reserve(request.run, budget.total, budget.delta_total)
+        frozen_rows.freeze(self._house.home.rows, terms.plan_hash, terms.schema, codes)
+        rows = Rows(terms.domain, terms.encoding.encode(list(codes)))
+        state, acceptance = accept(terms, me, self._house.keys.identity, rows, self._stream, self._sums_of(terms, me))
+        return self._record(request, asked, "joining", _Joined(terms, rows, Kept(state)), terms.steps[0], acceptance)
+
+    # Every other task
+
+    def _asked(self, run: str, task: Question, asked: str) -> Outgoing:
+        request, stored = self._ledger.request(run), self._ledger.answered(run, task.step)
+        try:
+            if request is None or request.plan_hash != task.plan or (request.state == "ended" and stored is None):
+                raise OutOfTurn(CURATOR, f"asks for {task.step!r} of {run!r}, in which this party takes no part")
+            if stored is not None and stored.request_digest != asked:
+                raise AnsweredOtherwise(CURATOR, f"asks for {task.step!r} of {run!r} again, but for something else")
+        except PeerError as error:
+            return self._object(run, task, error)
+        try:
+            return self._stored(request, task.step) or self._answer(request, task, asked)
+        except (PeerError, PlanError, PolicyRefusal) as error:
+            return self._decline(request, task.step, asked, error)
+
+    def _answer(self, request: Request, task: Question, asked: str) -> Outgoing:
+        joined = self._taken_up(request)
+        state, terms = joined.kept.state, joined.terms
+        with _no_question_stops_the_party(task):
+            step = check(state, task)
+        if step.charge(state.me) > request.reserved:
+            raise BudgetExhausted(
+                f"{step.name!r} costs {step.charge(state.me)}, {request.reserved} is set aside for it"
+            )
+        with _no_question_stops_the_party(task):
+            state, reply = answer(state, task, joined.rows, self._stream)
+        keys = task.keys if isinstance(task, Count) and task.keys is not None else joined.kept.keys
+        following = _Joined(terms, joined.rows, Kept(state, keys))
+        sent = self._record(request, asked, _mechanism(terms, step, task), following, step, reply)
+        return replace(sent, ciphertexts=_ciphertexts(terms, step, task))
+
+    def _taken_up(self, request: Request) -> _Joined:
+        """The run in memory, or as the process before this one left it."""
+        if request.run not in self._joined:
+            kept = self._ledger.kept(request.run)
+            if request.state != "active" or kept is None:
+                raise OutOfTurn(CURATOR, f"asks before {request.run!r} has been joined: it is {request.state}")
+            terms = self._terms(request)
+            me, own = place_in(self._house, terms), self._house.keys.identity
+            try:
+                codes = frozen_rows.thaw(self._house.home.rows, terms.plan_hash, terms.schema)
+                found = sealed_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
+            except Unreadable as error:
+                raise PolicyRefusal("this party cannot go on: what it kept of the run is damaged") from error
+            self._joined[request.run] = _Joined(terms, Rows(terms.domain, terms.encoding.encode(codes)), found)
+        return self._joined[request.run]
+
+    # What leaves
+
+    def _record(
+        self, request: Request, asked: str, mechanism: str, joined: _Joined, step: Step, reply: Reply
+    ) -> Outgoing:
+        """Charge, bytes and state in one transaction; memory follows only then."""
+        run, me = request.run, joined.kept.state.me
+        charge, delta = step.charge(me), step.delta(me)
+        kept = sealed_state.to_bytes(joined.kept)
+        data = self._ledger.record(
+            run,
+            step.name,
+            mechanism=mechanism,
+            charge=charge,
+            delta=delta,
+            request_digest=asked,
+            reply=encode(reply),
+            kept=kept,
+        )
+        self._joined[run] = joined
+        what = {"run": run, "step": step.name, "mechanism": mechanism, "charge": str(charge), "delta": str(delta)}
+        self._note("answered", **what, request=asked, reply=digest(data), bytes=len(data))
+        return self._outgoing(run, request.plan_hash, step.name, (charge, delta), data)
+
+    def _decline(self, request: Request, step: str, asked: str, error: SubnError) -> Outgoing:
+        """A refusal as the step's answer; it ends the run."""
+        reason = str(error)[:_LONGEST_REASON]
+        refusal = encode(Refusal(plan=request.plan_hash, step=step, reason=reason))
+        data = self._ledger.decline(request.run, step, request_digest=asked, reply=refusal, reason=reason)
+        self._note("refused", run=request.run, step=step, reason=reason)
+        self._forget(request)
+        return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
+
+    def _object(self, run: str, task: Invitation | Question, error: SubnError) -> Outgoing:
+        """A refusal of what cannot be a step's answer: a second question to one step, or one of a run not joined."""
+        reason = str(error)[:_LONGEST_REASON]
+        self._audit.append("refused", run=run, step=task.step, reason=reason)
+        sent = self._outgoing(
+            run, task.plan, task.step, NOTHING, encode(Refusal(plan=task.plan, step=task.step, reason=reason))
+        )
+        request = self._ledger.request(run)
+        if request is not None:
+            self._ledger.settle(run, "refused", reason)
+            self._forget(request)
+        # Noted as a receipt that costs nothing, so that it is not taken for one that the ledger has lost.
+        noted = Receipt(
+            run=run,
+            plan=task.plan,
+            step=task.step,
+            charge=Fraction(0),
+            digest=digest(sent.reply),
+            signature=sent.receipt.hex(),
+        )
+        self._ledger.acknowledge([noted], (request.dataset if request is not None else None) or "")
+        return sent
+
+    def _stored(self, request: Request, step: str) -> Outgoing | None:
+        """The answer that this step has in the ledger, byte for byte."""
+        stored = self._ledger.answered(request.run, step)
+        if stored is None:
+            return None
+        entries = [entry for entry in self._ledger.entries(run=request.run) if entry.step == step]
+        charged = max((entry.charge, entry.delta) for entry in entries)
+        return self._outgoing(request.run, request.plan_hash, step, charged, stored.reply)
+
+    def _outgoing(self, run: str, plan_hash: str, step: str, charged: Amounts, reply: bytes) -> Outgoing:
+        charge, delta = charged
+        text = receipt_text(plan_hash, step, charge, reply, delta)
+        return Outgoing(run, step, reply, sign(self._house.keys.identity.signing, RECEIPT, text))
+
+    # Smaller things
+
+    def _note(self, event: str, **fields: str | int) -> None:
+        """A line about an answer that is in the ledger already."""
+        self._log_may_lag = True
+        self._audit.append(event, **fields)
+        self._log_may_lag = False
+
+    def _catch_up(self) -> None:
+        """Log what a kill or a full disk left out between ledger and log: nothing leaves that the log does not tell."""
+        if not self._log_may_lag:
+            return
+        for entry in unlogged(self._house.home.audit, self._ledger.entries()):
+            run, step = entry.run, entry.step
+            if entry.mechanism == REFUSAL:
+                self._audit.append("refused", run=run, step=step, reason=self._house.known(run).reason)
+                continue
+            what = {"run": run, "step": step, "mechanism": entry.mechanism}
+            what |= {"charge": str(entry.charge), "delta": str(entry.delta)}
+            reply, size = entry.reply_digest, entry.reply_bytes
+            self._audit.append("answered", **what, request=entry.request_digest, reply=reply, bytes=size)
+        self._log_may_lag = False
+
+    def _terms(self, request: Request) -> Terms:
+        return agree(_plan(request), Schema.parse(request.schema_text), self._smallest_key)
+
+    def _sums_of(self, terms: Terms, me: int) -> PartySums | None:
+        return self._sums(terms.plan, me) if self._sums is not None else None
+
+    def _forget(self, request: Request) -> None:
+        self._joined.pop(request.run, None)
+        frozen_rows.forget(self._house.home.rows, request.plan_hash)
+
+
+def _plan(request: Request) -> Plan:
+    return Plan.model_validate_json(request.plan)
+
+
+def _invitation(request: Request) -> Invitation:
+    return Invitation(plan=request.plan_hash, step=JOINING, proposal=_plan(request), schema_text=request.schema_text)
+
+
+def _why_refused(request: Request) -> str:
+    if request.verdict == "refuse":
+        return "; ".join(request.reasons)
+    return request.reason or "the data owner does not want to take part"
+
+
+@contextmanager
+def _no_question_stops_the_party(task: Question) -> Iterator[None]:
+    """A question that nobody foresaw is declined: a party that stops would find it in its inbox again.
+
+    Privacy: what went wrong is not said to the curator, as it might have to do with rows; the log says where.
+    """
+    try:
+        yield
+    except SubnError:
+        raise
+    except Exception as error:
+        json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
+        raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error
+
+
+def _ciphertexts(terms: Terms, step: Step, task: Question) -> int:
+    if not isinstance(task, Count) or not is_sum_pass(terms, step):
+        return 0
+    layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
+    return ciphertexts(terms.plan, layout)
+
+
+def _mechanism(terms: Terms, step: Step, task: Question) -> str:
+    plan = terms.plan
+    if isinstance(task, TakeBack):
+        return "own noise taken back"
+    if isinstance(task, Place):
+        return f"private choice by {plan.choice}"
+    if isinstance(task, Learn):
+        return f"private choice by {plan.choice}, own noise"
+    return f"secure sum, noise {plan.noise}" if is_sum_pass(terms, step) else "own noise"

@@ -1,0 +1,74 @@
+"""The coded rows of a run, as they were when this party joined it: in a file of the party's own, until the run ends.
+
+It does not know where rows come from (`source`).
+
+Privacy: a row that is corrected between two answers of one run could lie open in their difference, so that a run
+goes on with the rows that it began with, even after a restart.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from party.errors import DiskFull, Unreadable
+from party.files import sync_folder
+from protocol.exact import canonical_json
+from protocol.tables.schema import Schema
+
+Codes = NDArray[Any]  # uint8 or uint16
+
+
+def freeze(folder: Path, plan_hash: str, schema: Schema, codes: Sequence[Codes]) -> None:
+    """On disk when it returns, whole or not at all."""
+    header = canonical_json({"schema": schema.hash, "rows": len(codes[0])}) + b"\n"
+    checksum = sha256(header)
+    draft = folder / f"{plan_hash}.draft"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(header)
+            for attribute, column in zip(schema.attributes, codes, strict=True):
+                data = column.astype(np.dtype(attribute.code_type).newbyteorder("<")).tobytes()
+                checksum.update(data)
+                file.write(data)
+            file.write(checksum.digest())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, _file(folder, plan_hash))
+        sync_folder(folder)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise DiskFull(f"{folder}: the run's rows cannot be written ({error.strerror}); make room there") from error
+
+
+def thaw(folder: Path, plan_hash: str, schema: Schema) -> list[Codes]:
+    path = _file(folder, plan_hash)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path}: the run's rows cannot be read ({error.strerror}); the run cannot go on") from None
+    body, checksum = data[:-32], data[-32:]
+    if sha256(body).digest() != checksum:
+        raise Unreadable(f"{path}: the run's rows are damaged; the run cannot go on")
+    header, _, columns = body.partition(b"\n")
+    rows, position, codes = json.loads(header)["rows"], 0, []
+    for attribute in schema.attributes:
+        kind = np.dtype(attribute.code_type).newbyteorder("<")
+        codes.append(np.frombuffer(columns, kind, rows, position).astype(attribute.code_type))
+        position += rows * kind.itemsize
+    return codes
+
+
+def forget(folder: Path, plan_hash: str) -> None:
+    """The run is over."""
+    _file(folder, plan_hash).unlink(missing_ok=True)
+
+
+def _file(folder: Path, plan_hash: str) -> Path:
+    return folder / f"{plan_hash}.rows"

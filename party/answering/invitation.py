@@ -1,0 +1,90 @@
+"""An invitation, looked at before anybody answers it: what would be run on which table, at what price, and if it may.
+
+It does not know the ledger's requests or how an answer is made. Nothing of the rows but their number is used.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from party import source
+from party.answering.policy import Verdict, judge
+from party.errors import PolicyRefusal
+from party.home.home import House
+from party.home.settings import dataset_for
+from party.source import Codes
+from protocol.errors import CURATOR, DataError, FailedCheck, PeerError, PlanError, SchemaError
+from protocol.messages.tasks import Invitation
+from protocol.plan.agreement import agree
+from protocol.plan.terms import Terms
+from protocol.tables.schema import Schema
+
+JOINING = "joining"
+
+
+@dataclass(frozen=True)
+class Examined:
+    dataset: str | None  # of this party's, with the plan's schema
+    price: Fraction
+    delta: Fraction
+    verdict: Verdict
+
+
+def examined(house: House, task: Invitation, smallest_key: int) -> Examined:
+    """The data owner's rules, applied; whatever cannot work is refused with its reason."""
+    dataset, price, delta = None, Fraction(0), Fraction(0)
+    try:
+        terms = _agreed(task, smallest_key)
+        me = place_in(house, terms)
+        price, delta = terms.price(me), terms.delta(me)
+        dataset = dataset_for(house.home, house.settings, terms.schema.hash)
+        if dataset is None:
+            raise PolicyRefusal(f"this party has no data set with the schema {terms.schema.hash[:12]}...")
+        _check_rows(terms, me, loaded(house, dataset, terms.schema))
+        verdict = judge(house.settings.policy, house.settings.peers, terms, me, house.budget(dataset))
+        return Examined(dataset, price, delta, verdict)
+    except (PlanError, SchemaError, PeerError, PolicyRefusal) as error:
+        return Examined(dataset, price, delta, Verdict("refuse", (str(error),)))
+
+
+def loaded(house: House, dataset: str, schema: Schema) -> Sequence[Codes]:
+    """The data set's columns of codes.
+
+    Privacy: which value of which row does not fit is for the data owner alone; the refusal does not repeat it.
+    """
+    if dataset not in house.settings.datasets:
+        raise PolicyRefusal(f"this party no longer has the data set {dataset!r}")
+    try:
+        return source.load(house.home.path, house.settings.datasets[dataset], schema)
+    except DataError as error:
+        raise PolicyRefusal(
+            f"the table of {house.curator.name} cannot be read under this schema; `subn-party check` shows its data "
+            "owner why"
+        ) from error
+
+
+def place_in(house: House, terms: Terms) -> int:
+    """Which member of the plan this party is: the one with its signing key, and with all else that it is known by."""
+    identity, name = house.keys.identity, house.curator.name
+    own = (identity.signing.public, identity.exchange.public)
+    for place, member in enumerate(terms.plan.members):
+        if member.signing_key == own[0]:
+            if (member.name, member.signing_key, member.exchange_key) != (name, *own):
+                raise PlanError(f"the plan knows {name} under another name or exchange key: ask for a new plan")
+            return place
+    raise PlanError(f"the signing key of {name} is not in the plan's roster: ask for a new plan")
+
+
+def _agreed(task: Invitation, smallest_key: int) -> Terms:
+    if task.plan != task.proposal.hash() or task.step != JOINING:
+        raise FailedCheck(CURATOR, "invites under the hash of another plan, or to another step than joining")
+    return agree(task.proposal, Schema.parse(task.schema_text), smallest_key)
+
+
+def _check_rows(terms: Terms, me: int, codes: Sequence[Codes]) -> None:
+    member = terms.plan.members[me]
+    if len(codes[0]) != member.rows:
+        raise PlanError(
+            f"{member.name} holds {len(codes[0])} rows, the plan says {member.rows}: offer the data set again, then "
+            "ask for a new plan"
+        )

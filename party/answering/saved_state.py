@@ -1,0 +1,92 @@
+"""A party's state of a run as bytes that outlive the process: JSON, nothing in it is ever executed.
+
+It does not know where the bytes are kept. They hold secrets of the run, so the place must be the party's own.
+
+What follows from plan, keys and secrets is not kept but worked out again, with fresh randomness.
+"""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from crypto.randomness import Stream
+from party.errors import Unreadable
+from protocol.exact import canonical_json
+from protocol.messages.tasks import Keys
+from protocol.plan.terms import Terms
+from protocol.secure_sum.plain import PartySums, PlainSums, Vector
+from protocol.secure_sum.selected import PairKeys, selected_sums
+from protocol.stages.party_state import Identity, PartyState
+from protocol.tables.domain import Variables
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The state after the last answer, and the curator's keys message, from which the sums' secrets follow."""
+
+    state: PartyState
+    keys: Keys | None = field(repr=False, default=None)
+
+
+def to_bytes(kept: Kept) -> bytes:
+    state = kept.state
+    noise = [[list(variables), _text(vector.astype("<i8").tobytes())] for variables, vector in state.noise.items()]
+    content = {
+        "version": VERSION,
+        "plan": state.terms.plan_hash,
+        "answered": state.answered,
+        "share": _text(state.share),
+        "keys": None if kept.keys is None else kept.keys.model_dump(mode="json"),
+        "noise": noise,
+    }
+    return canonical_json(content)
+
+
+def from_bytes(
+    data: bytes, terms: Terms, me: int, identity: Identity, stream: Stream, sums: PartySums | None = None
+) -> Kept:
+    """The state to go on from. `sums` replaces the cryptography in experiments.
+
+    Privacy: `stream` is a fresh one, so that no re-randomiser of the former process is used again.
+    """
+    try:
+        content = json.loads(data)
+        if (content["version"], content["plan"]) != (VERSION, terms.plan_hash):
+            raise Unreadable("the state kept of this run is of another plan or program version")
+        keys = None if content["keys"] is None else Keys.model_validate_json(json.dumps(content["keys"]))
+        share = _bytes(content["share"])
+        noise = dict(_noise_table(entry) for entry in content["noise"])
+        answered = int(content["answered"])
+    except (ValueError, KeyError, TypeError, ValidationError):
+        # What the bytes hold is secret: the refusal repeats none of it.
+        raise Unreadable("the state kept of this run is damaged; the run cannot go on") from None
+    if sums is None:
+        sums = _sums(terms, me, identity, share, keys, stream)
+    return Kept(PartyState(terms, me, identity, share, answered, sums, noise), keys)
+
+
+def _sums(
+    terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys | None, stream: Stream
+) -> PartySums | None:
+    if terms.plan.noise != "selected":
+        return PlainSums(terms.plan, me, PairKeys(terms, me, identity))
+    return None if keys is None else selected_sums(terms, me, identity, share, keys, stream)
+
+
+def _noise_table(entry: Any) -> tuple[Variables, Vector]:
+    variables, vector = entry
+    return tuple(int(v) for v in variables), np.frombuffer(_bytes(vector), dtype="<i8").astype(np.int64)
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)

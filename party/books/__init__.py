@@ -1,0 +1,1 @@
+"""The ledger, the audit log and the budget."""

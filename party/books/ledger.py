@@ -1,0 +1,279 @@
+"""The ledger: what this party was asked, what it allowed, what it answered, and what that cost, for ever.
+
+It does not know how a price is worked out, what an answer means, or how it travels.
+
+Money here is privacy: exact fractions, kept as text. Every function is durable when it returns, and does all or
+nothing. What is reserved is never stored by itself: it is a run's price minus what its answers cost, while it is
+active. Answers are only ever added; triggers refuse everything else.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Literal
+
+from party.books.database import Database
+from party.books.ledger_tables import (
+    APPLICATION,
+    MIGRATIONS,
+    Amounts,
+    Entry,
+    Request,
+    State,
+    StoredReply,
+    find_entries,
+    find_plan,
+    find_reply,
+    find_request,
+    is_recovered,
+    known_answers,
+    known_request,
+    requests_in,
+    reserved_on,
+    spent_on,
+)
+from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
+from protocol.errors import CURATOR, OutOfTurn
+from protocol.exact import canonical_json, digest
+from protocol.messages.http import Receipt
+
+__all__ = ["REFUSAL", "Entry", "Ledger", "Request", "State", "StoredReply", "utc_now"]
+
+REFUSAL = "refusal"  # the mechanism of an answer that says no
+_RESTORED = "the ledger was restored from a time before this run's last answer"
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Ledger:
+    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+        self._database = database
+        self._now = now
+
+    @classmethod
+    def open(cls, path: Path, now: Callable[[], str] = utc_now) -> "Ledger":
+        return cls(Database(path, APPLICATION, MIGRATIONS), now)
+
+    def close(self) -> None:
+        self._database.close()
+
+    # Requests
+
+    def ask(
+        self,
+        run: str,
+        *,
+        plan_hash: str,
+        dataset: str | None,
+        plan: str,
+        schema_text: str,
+        price: Fraction,
+        delta: Fraction = Fraction(0),
+        verdict: Literal["accept", "ask", "refuse"],
+        reasons: Sequence[str],
+    ) -> Request:
+        """Note an invitation and what the policy says to it. Asked again, the first verdict stands."""
+        with self._database.transaction() as db:
+            known = find_request(db, run) or find_plan(db, plan_hash)
+            if known is not None and (known.run, known.plan_hash) != (run, plan_hash):
+                raise AnsweredOtherwise(CURATOR, f"invites to {known.run!r} again, as {run!r} or with another plan")
+            if known is None:
+                if is_recovered(db, plan_hash):
+                    # Privacy: its steps were answered once, with bytes that are lost; fresh noise must not join them.
+                    verdict, reasons = "refuse", [_RESTORED]
+                said = canonical_json(list(reasons)).decode()
+                state = {"accept": "accepted", "ask": "asked", "refuse": "refused"}[verdict]
+                asked = (run, plan_hash, dataset, plan, schema_text, str(price), str(delta), verdict, said)
+                db.execute(
+                    "INSERT INTO requests (run, plan_hash, dataset, plan, schema_text, price, delta, verdict, reasons,"
+                    " state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*asked, state, self._now()),
+                )
+            return known_request(db, run)
+
+    def decide(self, run: str, accept: bool, reason: str = "") -> Request:
+        """The data owner's word on a run that has not begun. The policy's refusal cannot be overruled."""
+        wanted: State = "accepted" if accept else "refused"
+        with self._database.transaction() as db:
+            request = known_request(db, run)
+            if request.state not in ("asked", "accepted", wanted):
+                raise LedgerError(f"{run!r} is {request.state} already: it can no longer be {wanted}")
+            if request.state != wanted:
+                db.execute("UPDATE requests SET state = ?, reason = ? WHERE run = ?", (wanted, reason, run))
+            return known_request(db, run)
+
+    def reserve(self, run: str, total: Fraction, delta_total: Fraction = Fraction(0)) -> Request:
+        """Set the run's whole price aside, if the totals that its data set may ever spend allow; the run is active."""
+        with self._database.transaction() as db:
+            request = known_request(db, run)
+            if request.state == "active":
+                return request
+            if request.state != "accepted" or request.dataset is None:
+                raise LedgerError(f"{run!r} is {request.state}: only an accepted run can begin")
+            spent, reserved = spent_on(db, request.dataset), reserved_on(db, request.dataset)
+            _afford(request, "", request.price, spent[0] + reserved[0], total)
+            _afford(request, "a delta of ", request.delta, spent[1] + reserved[1], delta_total)
+            db.execute("UPDATE requests SET state = 'active' WHERE run = ?", (run,))
+            return known_request(db, run)
+
+    def settle(self, run: str, outcome: str, reason: str = "") -> Request:
+        """The run is over: what it did not spend is free again, what it did stays spent, its secrets are destroyed."""
+        with self._database.transaction() as db:
+            if known_request(db, run).state != "ended":
+                _end(db, run, outcome, reason)
+            settled = known_request(db, run)
+        self._database.empty_log()
+        return settled
+
+    def request(self, run: str) -> Request | None:
+        with self._database.reading() as db:
+            return find_request(db, run)
+
+    def request_of_plan(self, plan_hash: str) -> Request | None:
+        with self._database.reading() as db:
+            return find_plan(db, plan_hash)
+
+    def requests(self, state: State | None = None) -> list[Request]:
+        """In the order in which they came."""
+        with self._database.reading() as db:
+            return requests_in(db, state)
+
+    # Answers
+
+    def answered(self, run: str, step: str) -> StoredReply | None:
+        """What this step was answered with: the bytes to send again."""
+        with self._database.reading() as db:
+            return find_reply(db, run, step)
+
+    def record(
+        self,
+        run: str,
+        step: str,
+        *,
+        mechanism: str,
+        charge: Fraction,
+        delta: Fraction = Fraction(0),
+        request_digest: str,
+        reply: bytes,
+        kept: bytes | None,
+    ) -> bytes:
+        """Charge a step, keep its answer and the party's state, all in one; returns the bytes that may leave.
+
+        Retry safety: these are the bytes of the first time. Privacy: noise that was drawn again never leaves.
+        """
+        with self._database.transaction() as db:
+            request = known_request(db, run)
+            if (stored := _same_request(db, run, step, request_digest)) is not None:
+                return stored.reply
+            if request.state != "active":
+                raise OutOfTurn(CURATOR, f"asks for {step!r} of {run!r}, which is {request.state}")
+            if not 0 <= charge <= request.reserved:
+                raise BudgetExhausted(
+                    f"{step!r} of {run!r} costs {charge}, but only {request.reserved} of its price is left"
+                )
+            if not 0 <= delta <= request.reserved_delta:
+                raise BudgetExhausted(
+                    f"{step!r} of {run!r} costs a delta of {delta}, but only {request.reserved_delta} of it is left"
+                )
+            self._insert(db, run, step, mechanism, (charge, delta), request_digest, reply)
+            db.execute("UPDATE requests SET kept = ? WHERE run = ?", (kept, run))
+            return reply
+
+    def decline(self, run: str, step: str, *, request_digest: str, reply: bytes, reason: str) -> bytes:
+        """Keep a refusal as the answer to a step and end the run, all in one; returns the bytes that may leave."""
+        with self._database.transaction() as db:
+            request = known_request(db, run)
+            if (stored := _same_request(db, run, step, request_digest)) is not None:
+                return stored.reply
+            if request.state == "ended":
+                raise OutOfTurn(CURATOR, f"asks for {step!r} of {run!r}, which is ended")
+            self._insert(db, run, step, REFUSAL, (Fraction(0), Fraction(0)), request_digest, reply)
+            _end(db, run, "refused", reason)
+        self._database.empty_log()
+        return reply
+
+    def kept(self, run: str) -> bytes | None:
+        """The party's state after its last answer; None before the first one and after the run's end."""
+        with self._database.reading() as db:
+            row = db.execute("SELECT kept FROM requests WHERE run = ?", (run,)).fetchone()
+            return None if row is None else row[0]
+
+    # The account
+
+    def spent(self, dataset: str) -> Fraction:
+        return self.spent_amounts(dataset)[0]
+
+    def reserved(self, dataset: str) -> Fraction:
+        return self.reserved_amounts(dataset)[0]
+
+    def spent_amounts(self, dataset: str) -> Amounts:
+        with self._database.reading() as db:
+            return spent_on(db, dataset)
+
+    def reserved_amounts(self, dataset: str) -> Amounts:
+        with self._database.reading() as db:
+            return reserved_on(db, dataset)
+
+    def entries(self, dataset: str | None = None, run: str | None = None) -> list[Entry]:
+        """Every answer in the order in which they were given, then what was recovered from receipts."""
+        with self._database.reading() as db:
+            return find_entries(db, dataset, run)
+
+    # Receipts
+
+    def check_against(self, receipts: Iterable[Receipt]) -> list[Receipt]:
+        """Receipts of this party's own key that the ledger does not know: it was set back, or is another one."""
+        with self._database.reading() as db:
+            known = known_answers(db)
+        return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
+
+    def acknowledge(self, missing: Iterable[Receipt], dataset: str) -> None:
+        """Charge what is missing: to the run's data set where the run is known, else to `dataset`; end those runs."""
+        with self._database.transaction() as db:
+            for receipt in missing:
+                request = find_request(db, receipt.run)
+                charged = request.dataset if request is not None and request.dataset is not None else dataset
+                values = (receipt.run, receipt.plan, receipt.step, charged, str(receipt.charge), str(receipt.delta))
+                db.execute(
+                    "INSERT INTO recovered (run, plan_hash, step, dataset, charge, delta, reply_digest, at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    (*values, receipt.digest, self._now()),
+                )
+                if request is not None and request.state != "ended":
+                    _end(db, receipt.run, "failed", _RESTORED)
+        self._database.empty_log()
+
+    def _insert(
+        self, db: Connection, run: str, step: str, mechanism: str, amounts: Amounts, request_digest: str, reply: bytes
+    ) -> None:
+        charge, delta = map(str, amounts)
+        values = (run, step, mechanism, charge, delta, request_digest, digest(reply), reply, self._now())
+        db.execute(
+            "INSERT INTO answers (run, step, mechanism, charge, delta, request_digest, reply_digest, reply, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+
+
+def _afford(request: Request, what: str, cost: Fraction, committed: Fraction, total: Fraction) -> None:
+    if committed + cost > total:
+        raise BudgetExhausted(
+            f"{request.run!r} costs {what}{cost}, but of the {total} that {request.dataset!r} may spend only "
+            f"{max(total - committed, Fraction(0))} is left: ask for a cheaper plan"
+        )
+
+
+def _same_request(db: Connection, run: str, step: str, request_digest: str) -> StoredReply | None:
+    stored = find_reply(db, run, step)
+    if stored is not None and stored.request_digest != request_digest:
+        raise AnsweredOtherwise(CURATOR, f"asks for {step!r} of {run!r} again, but for something else than before")
+    return stored
+
+
+def _end(db: Connection, run: str, outcome: str, reason: str) -> None:
+    values = (outcome, reason, run)
+    db.execute("UPDATE requests SET state = 'ended', outcome = ?, reason = ?, kept = NULL WHERE run = ?", values)

@@ -1,0 +1,203 @@
+"""`subn-party doctor`: looks at everything that this party needs to take part, and says how to mend what is wrong.
+
+It does not know runs. Privacy: it asks the curator nothing but what `peers` and `check` ask, and tells nobody but the
+data owner; of rows it says no more than `check`.
+"""
+
+import platform
+import shutil
+import sqlite3
+import ssl
+import tempfile
+import time
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import urlsplit
+
+from party.books import audit
+from party.commands.result import Said, call, curator_of
+from party.commands.setup import checked, roster_of
+from party.curator_link.tls import trusting
+from party.home import keys, settings
+from party.home.home import House, opened
+from party.home.settings import CuratorSettings, Home, pinned_ca
+from party.worker import lost
+from protocol.messages.http import Receipt
+from protocol.messages.versions import SPOKEN
+from protocol.services import diagnosis as findings
+from protocol.services.connection import distrust, is_loopback
+from protocol.services.diagnosis import CA_SOON_DAYS, SOON_DAYS, Finding, Look
+
+_SECONDS = 10.0
+_DAY = 24 * 3600
+
+
+def doctor(home: Home, _chosen: Any) -> Said:
+    looks: list[tuple[str, Look]] = [
+        ("versions", _versions),
+        ("home", lambda: _home(home)),
+        ("settings", lambda: _settings(home)),
+        ("source", lambda: _sources(home)),
+        ("ledger", lambda: _ledger(home)),
+        ("audit log", lambda: _audit(home)),
+        ("connection", lambda: _connection(home)),
+        ("curator", lambda: _curator(home)),
+    ]
+    found = findings.examine(looks)
+    return Said(findings.data_of(found), [one.line for one in found], findings.code_of(found))
+
+
+def _versions() -> Iterator[Finding]:
+    what = f"dp-subn {version('dp-subn')}, Python {platform.python_version()}, {ssl.OPENSSL_VERSION}"
+    yield Finding("versions", "ok", f"{what}, protocol {SPOKEN.in_words()}")
+
+
+def _home(home: Home) -> Iterator[Finding]:
+    own = keys.load(home.keys)
+    with tempfile.TemporaryFile(dir=home.path) as file:
+        file.write(b"writable?")
+        file.flush()
+    yield Finding("home", "ok", f"{home.path} can be written to, and has keys")
+    secrets = [path for path in (home.path, home.keys, *home.keys.iterdir()) if path.stat().st_mode & 0o077]
+    yield findings.modes([str(path) for path in secrets])
+    yield findings.disk(shutil.disk_usage(home.path).free, str(home.path))
+    if keys.has_successor(home.keys):
+        yield Finding("keys", "warn", "a change of keys was broken off", "finish it: `subn-party rotate`")
+    elif own.retired:
+        yield Finding("keys", "ok", f"changed {len(own.retired)} times")
+
+
+def _settings(home: Home) -> Iterator[Finding]:
+    found = settings.load(home)
+    yield Finding("settings", "ok", f"{home.settings} is understood; runs are accepted: {found.policy.accept}")
+    for name, dataset in found.datasets.items():
+        if found.policy.epsilon_per_run > dataset.epsilon_total:
+            what = f"one run may cost {found.policy.epsilon_per_run}, all of {name} only {dataset.epsilon_total}"
+            yield Finding("policy", "warn", what, "lower epsilon_per_run, or the first run may spend everything")
+    if "replace" in found.policy.updates:
+        what = 'updates allow "replace", which other parties can see through'
+        yield Finding("policy", "warn", what, "take it out, unless you trust every other party")
+    if not found.policy.smallest_insiders:
+        what = "smallest_insiders is 0: runs need not protect you from a single other party"
+        yield Finding("policy", "warn", what, "set it to 1, unless you trust every other party")
+    if not is_loopback(found.local.host):
+        what = f"your pages listen at {found.local.host}, not only for this machine"
+        yield Finding("policy", "warn", what, "in a container, publish the port at 127.0.0.1 of its host only")
+
+
+def _sources(home: Home) -> Iterator[Finding]:
+    with opened(home) as house:
+        for name in house.settings.datasets:
+            found = checked(house, name)
+            if found["fits"]:
+                yield Finding("source", "ok", f"{name}: {found['rows']:,} rows fit")
+            else:
+                mend = "`subn-party check` shows all of it"
+                yield Finding("source", "bad", f"{name} does not fit: {found['why']}", mend)
+
+
+def _ledger(home: Home) -> Iterator[Finding]:
+    if not home.ledger.exists():
+        yield Finding("ledger", "ok", "nothing has been spent yet")
+        return
+    with opened(home) as house:
+        budgets = {name: house.budget(name).left for name in house.settings.datasets}
+        entries = sum(1 for _ in house.ledger.entries())
+    line = sqlite3.connect(f"file:{home.ledger}?mode=ro", uri=True)
+    try:
+        whole = line.execute("PRAGMA integrity_check").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        whole = str(error)
+    finally:
+        line.close()
+    if whole != "ok":
+        yield Finding("ledger", "bad", f"{home.ledger} is damaged: {whole}", "stop, and restore the newest backup")
+        return
+    yield Finding("ledger", "ok", f"{entries} answers, undamaged")
+    for name, left in budgets.items():
+        mend = "raise epsilon_total only if you mean to spend more on these people's data"
+        yield Finding("budget", "ok" if left else "warn", f"{name}: {left} left", "" if left else mend)
+
+
+def _audit(home: Home) -> Iterator[Finding]:
+    problems = audit.verify(home.audit)
+    if not problems:
+        yield Finding("audit log", "ok", "its chain of hashes is whole")
+    for problem in problems:
+        yield Finding("audit log", "bad", problem, "keep a copy of it as it is, and find out who changed it")
+
+
+def _connection(home: Home) -> Iterator[Finding]:
+    found = settings.load(home).curator
+    if found is None:
+        yield Finding("connection", "warn", "this party is not enrolled", "`subn-party enrol` with the operator's code")
+        return
+    ca, there = pinned_ca(home, found), urlsplit(found.url)
+    try:
+        yield from _clock_and_certificate(found, ca)
+    except (OSError, HTTPException) as error:
+        why = distrust(found.url, error)
+        if why is None:
+            mend = f"let this machine reach {there.hostname} port {there.port or 443}: name server, firewall (outwards)"
+            yield Finding("connection", "bad", f"{found.url} does not answer: {error}", mend)
+        else:
+            yield Finding("connection", "bad", why)
+        return
+    if ca:
+        for one in trusting(ca).get_ca_certs():
+            days = int((ssl.cert_time_to_seconds(str(one["notAfter"])) - time.time()) // _DAY)
+            yield findings.lasting("pinned CA", days, CA_SOON_DAYS, "ask the operator; then `subn-party recognise PIN`")
+
+
+def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]:
+    there = urlsplit(found.url)
+    line: HTTPConnection = (
+        HTTPConnection(there.hostname or "", there.port, timeout=_SECONDS)
+        if there.scheme == "http"
+        else HTTPSConnection(there.hostname or "", there.port, timeout=_SECONDS, context=trusting(ca))
+    )
+    try:
+        line.connect()
+        shown = line.sock.getpeercert() if isinstance(line.sock, ssl.SSLSocket) else None
+        speaks = line.sock.version() if isinstance(line.sock, ssl.SSLSocket) else "no TLS, on this machine"
+        line.request("GET", "/healthz")
+        answer = line.getresponse()
+        answer.read()
+        yield Finding("connection", "ok", f"{found.url} answers ({speaks})")
+        said = answer.getheader("Date")
+        if said is not None:
+            yield findings.clock(time.time() - parsedate_to_datetime(said).timestamp(), "the curator's")
+    finally:
+        line.close()
+    if shown:
+        days = int((ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()) // _DAY)
+        yield findings.lasting("certificate", days, SOON_DAYS, "the operator: `subn-curator certificate renew`")
+
+
+def _curator(home: Home) -> Iterator[Finding]:
+    if settings.load(home).curator is None:
+        return
+    with opened(home) as house:
+        receipts = call(curator_of(house, tries=1), lambda line: line.receipts())
+        yield Finding("enrolment", "ok", f"the curator knows {house.curator.name}, and signs with the key noted")
+        yield from _receipts(house, receipts)
+        for peer in roster_of(house):
+            name = peer["name"]
+            if peer["noted"] is not None and not peer["compared"]:
+                mend = "ask its data owner; if the keys were changed, correct the section in party.toml"
+                yield Finding("peers", "bad", f"{name} has other keys than those that you have noted", mend)
+            elif not peer["compared"] and not peer["revoked"]:
+                mend = f"compare it by voice, then `subn-party trust`: {peer['words']}"
+                yield Finding("peers", "warn", f"the fingerprint of {name} is not compared", mend)
+
+
+def _receipts(house: House, receipts: list[Receipt]) -> Iterator[Finding]:
+    missing = lost(house, receipts)
+    if missing:
+        what = f"the curator holds {len(missing)} answers that the ledger has forgotten: it was set back"
+        yield Finding("receipts", "bad", what, "restore the newest ledger, or `subn-party ledger acknowledge`")
+    else:
+        yield Finding("receipts", "ok", f"the ledger knows all {len(receipts)} answers that the curator holds")

@@ -1,0 +1,35 @@
+"""`subn-party ready`: asks the service of this home, on this machine, whether it is at work; for health checks.
+
+It does not know what keeps a service from working: it repeats what the service says.
+"""
+
+import json
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+from party.commands.result import Said
+from party.home.settings import Home, load
+
+_LOOPBACK = "127.0.0.1"
+_PATIENCE = 5.0  # seconds
+
+
+def ready(home: Home, _chosen: Any) -> Said:
+    port = load(home).local.port
+    line = HTTPConnection(_LOOPBACK, port, timeout=_PATIENCE)
+    try:
+        line.request("GET", "/readyz")
+        answer = line.getresponse()
+        found = _said(json.loads(answer.read()))
+    except (OSError, HTTPException, ValueError) as error:
+        reason = f"nobody serves this home at {_LOOPBACK}:{port} ({error}): start it with `subn-party serve`"
+        return Said({"status": "not ready", "reason": reason}, [f"not ready: {reason}"], 1)
+    finally:
+        line.close()
+    return Said(found, [": ".join(found.values())], 0 if answer.status == 200 else 1)
+
+
+def _said(answer: Any) -> dict[str, str]:
+    if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
+        raise ValueError("it answers as no party does")
+    return {name: str(answer[name]) for name in ("status", "reason") if name in answer}

@@ -1,0 +1,271 @@
+"""The commands with which a party is set up: keys, enrolment, other parties, a check of everything, offers.
+
+It does not know the command line's words or how results are printed.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from crypto.signing import fingerprint
+from party import source
+from party.answering.policy import peer_fingerprint
+from party.books.audit import Audit
+from party.commands.result import TRIES, Said, call, curator_of, line_options, own_fingerprint, unknown_dataset
+from party.curator_link.client import Curator, Declined, TalkError, Untrusted
+from party.curator_link.introduction import introduced
+from party.errors import SettingsError
+from party.home import keys, settings
+from party.home.home import House, opened
+from party.home.keys import OwnKeys
+from party.home.lock import served_alone
+from party.home.settings import CuratorSettings, Home, schema_of, write_new
+from protocol.errors import DataError
+from protocol.messages.fingerprint_words import fits, spoken
+from protocol.messages.pins import checked_pin, parted
+
+
+def init(home: Home, _chosen: Any) -> Said:
+    home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_new = not (home.keys / keys.CURRENT).exists()
+    own = keys.make(home.keys) if is_new else keys.load(home.keys)
+    if not home.settings.exists():
+        write_new(home.settings, settings.template())
+    if is_new:
+        Audit(home.audit).append("made", fingerprint=own_fingerprint(own))
+    data = {"home": str(home.path), "settings": str(home.settings), "fingerprint": own_fingerprint(own), "new": is_new}
+    lines = [
+        f"{'made' if is_new else 'kept'} this party's keys in {home.keys}: back them up where nobody else reads",
+        f"your fingerprint: {own_fingerprint(own)}",
+        f"the same to say:  {spoken(own_fingerprint(own))}",
+        f"next: say in {home.settings} which data there is and what is allowed; then `subn-party check`",
+    ]
+    return Said(data, lines)
+
+
+def enrol(home: Home, chosen: Any) -> Said:
+    found, own = settings.load(home), keys.load(home.keys)
+    name, url = chosen.name or _environment("NAME"), chosen.curator or _environment("CURATOR")
+    if found.curator is not None:
+        return _enrolled_before(home, found.curator, name, url)
+    _check_enrolment(name, url)
+    secret, pin = parted(chosen.code or _environment("CODE"))
+    key, ca = introduced(url, pin, line_options.get("transport"))
+    newcomer = Curator(url, name, own.identity.signing, key, ca=ca, tries=TRIES, **line_options)
+    call(newcomer, lambda line: line.enrol(secret, own.identity.exchange.public))
+    settings.add_curator(home, name, url, key, ca)
+    with opened(home) as house:
+        house.audit.append("enrolled", name=name, url=url, curator=fingerprint(key))
+        roster = roster_of(house)
+    data = {"name": name, "fingerprint": own_fingerprint(own), "curator": fingerprint(key), "peers": roster}
+    lines = [
+        f"enrolled as {name}",
+        f"{'curator':20} {fingerprint(key)}   proved by your code",
+        f"{name + ' (you)':20} {own_fingerprint(own)}   tell it to the other data owners",
+        f"{'':20} {spoken(own_fingerprint(own))}",
+        *_peer_lines(roster),
+    ]
+    return Said(data, lines)
+
+
+def _enrolled_before(home: Home, found: CuratorSettings, name: str, url: str) -> Said:
+    """Retry safety: what starts a container may enrol every time; a code is needed only once."""
+    if (found.name, found.url) != (name, url):
+        raise SettingsError(
+            f"{home.settings}: enrolled at {found.url} as {found.name} already; remove [curator] to start anew"
+        )
+    return Said({"name": name, "enrolled": "before"}, [f"enrolled as {name} already; nothing was done"])
+
+
+def recognise(home: Home, chosen: Any) -> Said:
+    """Pin the same curator anew, after its operator has replaced its key or its CA and has told the new pin."""
+    pin = checked_pin(chosen.pin)
+    with opened(home) as house:
+        key, ca = introduced(house.curator.url, pin, line_options.get("transport"))
+        settings.change_curator(home, key, ca)
+        house.audit.append("recognised", curator=fingerprint(key), pin=pin)
+    lines = [f"{house.curator.url} is the curator {fingerprint(key)} from now on; restart `subn-party serve`"]
+    return Said({"curator": fingerprint(key), "pin": pin}, lines)
+
+
+def peers(home: Home, _chosen: Any) -> Said:
+    with opened(home) as house:
+        roster, name, own = roster_of(house), house.curator.name, own_fingerprint(house.keys)
+    lines = [f"{name + ' (you)':20} {own}", f"{'':20} {spoken(own)}", *_peer_lines(roster)]
+    return Said({"name": name, "fingerprint": own, "peers": roster}, lines)
+
+
+def trust(home: Home, chosen: Any) -> Said:
+    with opened(home) as house:
+        shown = {peer["name"]: peer["fingerprint"] for peer in roster_of(house)}
+    if chosen.name not in shown:
+        raise SettingsError(f"the curator knows no other party {chosen.name!r}: `subn-party peers` lists them")
+    if not fits(chosen.fingerprint, shown[chosen.name]):
+        raise Untrusted(
+            f"the curator shows the fingerprint {shown[chosen.name]} for {chosen.name} ({spoken(shown[chosen.name])}), "
+            "not what you were told: one of you was told wrong, or somebody stands in between; nothing was noted"
+        )
+    settings.add_peer(home, chosen.name, shown[chosen.name])
+    return Said({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])
+
+
+def check(home: Home, _chosen: Any) -> Said:
+    with opened(home) as house:
+        datasets = {name: checked(house, name) for name in house.settings.datasets}
+        for one in datasets.values():
+            if "schema" in one:
+                settings.dataset_for(home, house.settings, one["schema"])  # refuses two data sets of one schema
+        curator = _curator_answers(house)
+    fits = all(one["fits"] for one in datasets.values())
+    lines = [line for name, one in datasets.items() for line in _check_lines(name, one)]
+    lines.append(f"curator: {curator['what']}")
+    code = 2 if not fits else 1 if curator["reachable"] is False else 0
+    return Said({"datasets": datasets, "curator": curator, "fits": fits}, lines, code)
+
+
+def offer(home: Home, chosen: Any) -> Said:
+    with opened(home) as house:
+        names = chosen.datasets or list(house.settings.datasets)
+        unknown = [name for name in names if name not in house.settings.datasets]
+        if unknown:
+            raise unknown_dataset(house, unknown[0])
+        offered = {name: _offer(house, name) for name in names}
+    lines = [
+        f"offered {one['rows']:,} rows of {name} (schema {one['schema'][:12]}...)" for name, one in offered.items()
+    ]
+    return Said({"offered": offered}, lines)
+
+
+def rotate(home: Home, _chosen: Any) -> Said:
+    """Retry safety: the new keys are on disk before they are announced, and in force only after."""
+    with served_alone(home.lock), opened(home) as house:
+        active = [request.run for request in house.ledger.requests("active")]
+        if active:
+            raise SettingsError(f"{active[0]} is under way with the present keys: wait for its end")
+        was_announced = keys.has_successor(home.keys)
+        following = keys.successor(home.keys)
+        if not (was_announced and _is_in_force(house, following)):
+            call(curator_of(house), lambda line: line.rotate(following.identity))
+        keys.promote(home.keys)
+        house.audit.append("rotated", fingerprint=own_fingerprint(following))
+    found = own_fingerprint(following)
+    return Said(
+        {"fingerprint": found},
+        [f"new keys are in force; tell the other data owners your fingerprint: {found}", spoken(found)],
+    )
+
+
+def _environment(name: str) -> str:
+    """What the environment says, or a file that it names, as containers are given their secrets."""
+    variable = f"SUBN_PARTY_{name}"
+    file = os.environ.get(f"{variable}_FILE")
+    said = os.environ.get(variable) or (Path(file).read_text(encoding="utf-8").strip() if file else "")
+    if not said:
+        raise SettingsError(f"--{name.lower()} is missing: give it, or set {variable} or {variable}_FILE")
+    return said
+
+
+def _check_enrolment(name: str, url: str) -> None:
+    """Before the code is used up."""
+    try:
+        CuratorSettings(name=name, url=url, key="0" * 64)
+    except ValidationError as error:
+        field = str(error.errors()[0]["loc"][0])
+        wrong = {"name": f"--name {name!r}", "url": f"--curator {url!r}"}[field]
+        raise SettingsError(f"{wrong} cannot be: expected a name, and a URL such as https://curator.example") from None
+
+
+def roster_of(house: House) -> list[dict[str, Any]]:
+    """All other parties, with what is noted of them."""
+    found = call(curator_of(house), lambda line: line.roster())
+    return [
+        {
+            "name": peer.name,
+            "fingerprint": shown,
+            "words": spoken(shown),
+            "revoked": peer.revoked,
+            "noted": noted.fingerprint if noted is not None else None,
+            "compared": noted is not None and noted.fingerprint == shown,
+        }
+        for peer in found
+        if peer.name != house.curator.name
+        for shown in [peer_fingerprint(bytes.fromhex(peer.signing_key), bytes.fromhex(peer.exchange_key))]
+        for noted in [house.settings.peers.get(peer.name)]
+    ]
+
+
+def _peer_lines(roster: list[dict[str, Any]]) -> list[str]:
+    return [
+        line
+        for peer in roster
+        for line in (f"{peer['name']:20} {peer['fingerprint']}   {_standing(peer)}", f"{'':20} {peer['words']}")
+    ]
+
+
+def _standing(peer: dict[str, Any]) -> str:
+    if peer["revoked"]:
+        return "revoked by the operator"
+    if peer["compared"]:
+        return "compared"
+    if peer["noted"] is not None:
+        return f"NOT the one you have noted ({peer['noted']}): its keys have changed, or are another's"
+    return f'compare with its data owner, then: subn-party trust "{peer["name"]}" "FINGERPRINT"'
+
+
+def checked(house: House, name: str) -> dict[str, Any]:
+    """All problems of one data set before its rules, and whether it fits with them."""
+    dataset = house.settings.datasets[name]
+    try:
+        schema = schema_of(house.home, name, dataset)
+        found = source.check(house.home.path, dataset, schema)
+    except (SettingsError, DataError) as error:
+        return {"fits": False, "why": str(error), "problems": []}
+    problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
+    checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
+    try:
+        source.load(house.home.path, dataset, schema)
+    except DataError as error:
+        checked |= {"fits": False, "why": str(error)}
+    return checked
+
+
+def _check_lines(name: str, found: dict[str, Any]) -> list[str]:
+    head = f"{name}: {found['rows']:,} rows" if "rows" in found else f"{name}:"
+    lines = [f"  {one['count']:,} times in {one['column'] or 'whole rows'}: {one['what']}" for one in found["problems"]]
+    if not found["fits"]:
+        return [
+            f"{head} DO NOT FIT" if "rows" in found else f"{head} cannot be read",
+            *lines,
+            f"  first: {found['why']}",
+        ]
+    return [f"{head} fit{' by your out_of_range rules' if lines else ''}", *lines]
+
+
+def _curator_answers(house: House) -> dict[str, Any]:
+    if house.settings.curator is None:
+        return {"reachable": None, "what": "not enrolled yet"}
+    try:
+        call(curator_of(house, tries=1), lambda line: line.my_runs())
+    except TalkError as error:
+        return {"reachable": False, "what": str(error)}
+    return {"reachable": True, "what": f"{house.curator.url} answers, and knows {house.curator.name}"}
+
+
+def _offer(house: House, name: str) -> dict[str, Any]:
+    dataset = house.settings.datasets[name]
+    schema = schema_of(house.home, name, dataset)
+    rows = len(source.load(house.home.path, dataset, schema)[0])
+    call(curator_of(house), lambda line: line.offer(name, schema.to_json(), rows))
+    house.audit.append("offered", dataset=name, schema=schema.hash)
+    return {"rows": rows, "schema": schema.hash}
+
+
+def _is_in_force(house: House, following: OwnKeys) -> bool:
+    """Whether a rotation that was broken off had reached the curator."""
+    try:
+        call(curator_of(house, following), lambda line: line.my_runs())
+    except Declined:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The connection to the curator: TLS, introduction, client."""

@@ -1,0 +1,315 @@
+"""The party's half of the conversation: signed requests to one curator, whose signature every answer must carry.
+
+It does not know runs, tasks or the ledger. Nothing that the pinned curator has not signed is ever believed.
+
+TalkError
+├── Unreachable   nobody answers, or whoever answers says "later": worth another try
+├── Untrusted     no TLS with the pinned CA, or an answer without the signature of the pinned curator
+└── Declined      the curator says no, and why (its problem+json)
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import httpx
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from crypto.errors import CryptoError
+from crypto.randomness import Stream
+from crypto.signing import SigningKey, sign, verify
+from party.curator_link.tls import trusting
+from protocol.errors import CURATOR, SubnError
+from protocol.exact import canonical_json
+from protocol.messages.http import Receipt
+from protocol.messages.signatures import (
+    CURATOR_SIGNATURE_HEADER,
+    NONCE_HEADER,
+    PARTY_HEADER,
+    RECEIPT_HEADER,
+    REQUEST,
+    RESPONSE,
+    ROTATION,
+    RUN_HEADER,
+    SIGNATURE_HEADER,
+    TIME_HEADER,
+    VERSION_HEADER,
+    request_text,
+    response_text,
+)
+from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
+from protocol.services.connection import check_address, distrust, hung_up
+from protocol.stages.party_state import Identity
+
+NONCE_BYTES = 16
+LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
+_ANSWER_SECONDS = 60.0
+_CONNECT_SECONDS = 10.0
+_LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
+_LATER = (408, 425, 429)
+_LONGEST_ECHO = 500
+_SOFTWARE = f"dp-subn/{version('dp-subn')}"
+
+
+class TalkError(SubnError):
+    pass
+
+
+class Unreachable(TalkError):
+    pass
+
+
+class Untrusted(TalkError):
+    pass
+
+
+class Declined(TalkError):
+    def __init__(self, status: int, text: str, culprit: str | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.culprit = culprit
+
+
+Found = TypeVar("Found")
+
+
+class PeerRecord(BaseModel):
+    """One line of the roster."""
+
+    name: str
+    signing_key: str
+    exchange_key: str
+    revoked: bool
+
+
+class CuratorTime(BaseModel):
+    time_ms: int
+
+
+class RunRecord(BaseModel):
+    """How the curator sees a run of this party."""
+
+    run: str
+    plan: str
+    state: str
+    reason: str | None = None
+    culprit: str | None = None
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How long to wait before the next try: exponential, with full jitter, so that parties do not come in step."""
+
+    first: float = 0.5
+    longest: float = 30.0
+
+    def seconds(self, failures: int, stream: Stream) -> float:
+        ceiling = min(self.longest, self.first * 2 ** min(failures, 30))
+        return float(ceiling) * stream.below(1 << 32) / (1 << 32)
+
+
+Log = Callable[..., None]
+
+
+def silent(_event: str, **_fields: Any) -> None:
+    """The log of who keeps none."""
+
+
+class Curator:
+    """One party's line to its curator; `transport`, `clock`, `sleep` and `stream` are the seams of the tests."""
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        key: SigningKey,
+        curator_key: bytes,
+        *,
+        ca: str = "",
+        transport: httpx.AsyncBaseTransport | None = None,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        stream: Stream | None = None,
+        backoff: Backoff | None = None,
+        tries: int | None = None,
+        log: Log = silent,
+    ) -> None:
+        """`tries` bounds every request's attempts; None tries until somebody answers; `ca` is pinned, in PEM."""
+        check_address(url)
+        self._name, self._key, self._curator_key = name, key, curator_key
+        self._clock, self._sleep, self._log, self._tries = clock, sleep, log, tries
+        self._stream = stream or Stream.system()
+        self._backoff = backoff or Backoff()
+        timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
+        secure = trusting(ca)
+        self._http = httpx.AsyncClient(
+            base_url=url, transport=transport, timeout=timeout, verify=secure, limits=_LIMITS
+        )
+
+    async def __aenter__(self) -> "Curator":
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self._http.aclose()
+
+    async def inbox(self, wait: int, skip: Sequence[str] = ()) -> tuple[str, bytes] | None:
+        """The oldest task that waits for this party, with its run; `skip` names runs that wait for the data owner."""
+        query = urlencode([("wait", wait), *(("skip", run) for run in skip)])
+        answer = await self._call("GET", f"/v1/inbox?{query}", seconds=wait + _ANSWER_SECONDS)
+        if answer.status_code == httpx.codes.NO_CONTENT:
+            return None
+        # The header is not signed; a run's name means nothing until the task's plan has been found to be that run's.
+        return answer.headers.get(RUN_HEADER, ""), answer.content
+
+    async def deliver(self, run: str, step: str, reply: bytes, receipt: bytes) -> None:
+        headers = {RECEIPT_HEADER: receipt.hex(), "Content-Type": "application/octet-stream"}
+        await self._call("PUT", f"/v1/runs/{quote(run, safe='')}/outbox/{quote(step)}", reply, headers)
+
+    async def my_runs(self) -> list[RunRecord]:
+        return _read(TypeAdapter(list[RunRecord]), await self._call("GET", "/v1/runs/mine"))
+
+    async def receipts(self) -> list[Receipt]:
+        return _read(TypeAdapter(list[Receipt]), await self._call("GET", "/v1/receipts"))
+
+    async def clock_difference(self) -> int:
+        """By how many milliseconds the curator's signed time is ahead of this machine's."""
+        asked = self._clock()
+        found = _read(TypeAdapter(CuratorTime), await self._call("GET", "/v1/time"))
+        return found.time_ms - int(1000 * (asked + self._clock()) / 2)
+
+    async def roster(self) -> list[PeerRecord]:
+        return _read(TypeAdapter(list[PeerRecord]), await self._call("GET", "/v1/roster"))
+
+    async def table(self, run: str) -> bytes:
+        """The synthetic table of a finished run, as it was published."""
+        return (await self._call("GET", f"/v1/runs/{quote(run, safe='')}/table.csv")).content
+
+    async def offer(self, dataset: str, schema_text: str, rows: int) -> None:
+        await self._send("PUT", f"/v1/offers/{quote(dataset, safe='')}", {"schema": schema_text, "rows": rows})
+
+    async def enrol(self, secret: str, exchange_key: bytes) -> None:
+        """Exchange the secret of a one-time code for membership.
+
+        The new key signs the request, so that nobody enrols a key that he does not hold.
+        """
+        keys = {"signing_key": self._key.public.hex(), "exchange_key": exchange_key.hex()}
+        await self._send("POST", "/v1/enrolments", {"code": secret, "name": self._name} | keys)
+
+    async def rotate(self, following: Identity) -> None:
+        """Announce the keys that follow: the old key signs the request, and the new one that they belong together."""
+        keys = {"signing_key": following.signing.public.hex(), "exchange_key": following.exchange.public.hex()}
+        proof = sign(following.signing, ROTATION, canonical_json({"name": self._name} | keys))
+        await self._send("POST", "/v1/keys", keys | {"signature": proof.hex()})
+
+    async def _send(self, method: str, target: str, value: dict[str, Any]) -> httpx.Response:
+        return await self._call(method, target, canonical_json(value), {"Content-Type": "application/json"})
+
+    async def _call(
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+        seconds: float = _ANSWER_SECONDS,
+    ) -> httpx.Response:
+        """One answered request. Every attempt is signed anew, because a nonce serves once."""
+        failures = 0
+        while True:
+            try:
+                return await self._attempt(method, target, body, headers or {}, seconds)
+            except Unreachable as trouble:
+                failures += 1
+                if failures == self._tries:
+                    raise
+                delay = self._backoff.seconds(failures - 1, self._stream)
+                self._log("waiting for the curator", reason=str(trouble), tries=failures, seconds=round(delay, 1))
+                await self._sleep(delay)
+
+    async def _attempt(
+        self, method: str, target: str, body: bytes, headers: dict[str, str], seconds: float
+    ) -> httpx.Response:
+        nonce = self._stream.take(NONCE_BYTES).hex()
+        request = self._http.build_request(
+            method, target, content=body, headers=headers, timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
+        )
+        request.headers.update(self._signed(request, body, nonce))
+        try:
+            answer = await self._http.send(request)
+        except httpx.RequestError as error:  # nobody there, a broken line, or bytes that make no answer
+            raise self._no_answer(error) from error
+        if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status_code in _LATER:
+            raise Unreachable(f"{self._http.base_url} says {answer.status_code}: {_complaint(answer)}")
+        self._check_signature(answer, nonce)
+        _check_version(answer)
+        if answer.is_error:
+            raise Declined(answer.status_code, _complaint(answer), _json_object(answer).get("culprit"))
+        return answer
+
+    def _no_answer(self, error: httpx.RequestError) -> TalkError:
+        url = str(self._http.base_url)
+        distrusted = distrust(url, error)
+        if distrusted is not None:
+            return Untrusted(distrusted)
+        hint = hung_up(url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
+        return Unreachable(f"{url} does not answer ({type(error).__name__}: {error}){hint}")
+
+    def _signed(self, request: httpx.Request, body: bytes, nonce: str) -> dict[str, str]:
+        now = int(self._clock() * 1000)
+        text = request_text(request.method, request.url.raw_path.decode(), body, self._name, now, nonce)
+        return {
+            PARTY_HEADER: quote(self._name),
+            TIME_HEADER: str(now),
+            NONCE_HEADER: nonce,
+            SIGNATURE_HEADER: sign(self._key, REQUEST, text).hex(),
+            VERSION_HEADER: str(SPOKEN),
+            "User-Agent": _SOFTWARE,  # shown to the operator
+        }
+
+    def _check_signature(self, answer: httpx.Response, nonce: str) -> None:
+        text = response_text(answer.status_code, answer.content, nonce)
+        try:
+            verify(self._curator_key, RESPONSE, text, bytes.fromhex(answer.headers.get(CURATOR_SIGNATURE_HEADER, "")))
+        except (CryptoError, ValueError):
+            raise Untrusted(
+                f"an answer ({answer.status_code}) from {self._http.base_url} is not signed by the curator that this "
+                "party has enrolled with: something on the way answers in its place, or its key has changed (then its "
+                "operator tells you the new pin for `subn-party recognise`); nothing was believed"
+            ) from None
+
+
+def _check_version(answer: httpx.Response) -> None:
+    """A curator that is told what this party speaks refuses what it does not; one that does not ask is asked here."""
+    theirs = Versions.parse(answer.headers.get(VERSION_HEADER, str(UNSAID)))
+    if theirs is None or SPOKEN.common(theirs) is None:
+        raise Declined(answer.status_code, disagreement(SPOKEN, theirs or UNSAID), CURATOR)
+
+
+def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:
+    try:
+        return kind.validate_json(answer.content)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "its answer"
+        raise TalkError(
+            f"the curator's answer cannot be read: {where}: {first['msg']}; update one of the two"
+        ) from None
+
+
+def _json_object(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        found = json.loads(answer.content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _complaint(answer: httpx.Response) -> str:
+    """The sentence in a problem+json, or whatever else says why."""
+    problem = _json_object(answer)
+    text = problem.get("detail") or problem.get("title") or answer.text.strip() or answer.reason_phrase
+    return str(text)[:_LONGEST_ECHO]

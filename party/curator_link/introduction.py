@@ -1,0 +1,64 @@
+"""Getting to know a curator: its key and its CA, asked of whoever answers, and believed if the pin fits.
+
+It does not know enrolment or settings.
+"""
+
+import asyncio
+import ssl
+from typing import Annotated
+
+import httpx
+from pydantic import BaseModel, Field, ValidationError
+
+from party.curator_link.client import Unreachable, Untrusted
+from party.curator_link.tls import trusting, trusting_nobody
+from protocol.messages.pins import pin_of
+from protocol.services.connection import check_address, distrust, hung_up
+
+_LARGEST = 1 << 16  # bytes; a certificate or a few
+_SECONDS = 10.0
+
+
+class Introduction(BaseModel):
+    curator_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    ca: Annotated[str, Field(max_length=_LARGEST)]
+
+
+def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = None) -> tuple[bytes, str]:
+    """The curator's signing key and its CA (PEM; empty where every machine trusts its certificate)."""
+    check_address(url)
+    answer = asyncio.run(_asked(url, transport))
+    try:
+        found = Introduction.model_validate_json(answer)
+    except ValidationError:
+        raise Untrusted(f"{url} does not introduce itself as a curator does: check host and port") from None
+    key = bytes.fromhex(found.curator_key)
+    if pin_of(key, found.ca) != pin:
+        raise Untrusted(
+            f"{url} is not the curator that your code was made by: the code was copied wrongly or is older than the "
+            "curator's keys, or somebody stands in between; nothing was sent or noted; ask the operator for a new "
+            "code, or for the pin that `subn-curator certificate show` prints"
+        )
+    try:
+        trusting(found.ca)
+    except ssl.SSLError:
+        raise Untrusted(f"the CA of {url} is no certificate in PEM form: ask its operator") from None
+    return key, found.ca
+
+
+async def _asked(url: str, transport: httpx.AsyncBaseTransport | None) -> bytes:
+    line = httpx.AsyncClient(base_url=url, transport=transport, verify=trusting_nobody(), timeout=_SECONDS)
+    found = b""
+    try:
+        async with line, line.stream("GET", "/v1/introduction") as answer:
+            async for chunk in answer.aiter_bytes():
+                found += chunk
+                if len(found) > _LARGEST:
+                    break
+    except httpx.HTTPError as error:
+        hint = hung_up(url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
+        why = distrust(url, error)
+        if why is not None:
+            raise Untrusted(why) from error
+        raise Unreachable(f"{url} does not answer ({type(error).__name__}: {error}){hint}") from error
+    return found

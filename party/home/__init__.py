@@ -1,0 +1,1 @@
+"""The party's home folder: settings, keys, lock, backups."""

@@ -1,0 +1,194 @@
+"""A copy of a party's home in one file, taken while it serves, and its way back.
+
+It does not know the curator. No row of any table is in a copy: neither sources nor the coded rows of active runs.
+
+A copy that is brought back may be older than what was spent since. It is refused onto a home that knows more, and a
+service that starts on an older ledger stops until what is missing has been charged (`worker.check_not_rolled_back`).
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Iterable
+from contextlib import closing
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from party.books.audit import Audit
+from party.books.ledger import Entry, Ledger, Request, utc_now
+from party.errors import LedgerError, SettingsError, Unreadable
+from party.files import sync_folder
+from party.home import keys, settings
+from party.home.lock import served_alone
+from party.home.settings import SETTINGS_FILE, Home
+from protocol.exact import canonical_json
+
+CONTENTS = "backup.json"
+_KIND, _VERSION = "dp-subn party", 1
+_SECRET_MODE = 0o600
+_WAY_OUT = (
+    "If its ledger is damaged, move it away (ledger.db, ledger.db-wal, ledger.db-shm), restore again, and charge what "
+    "is missing with `subn-party ledger acknowledge`"
+)
+
+
+def make(home: Home, file: Path) -> dict[str, Any]:
+    """Write a copy; what it holds is returned. The file appears whole or not at all, for its owner's eyes only."""
+    if file.exists():
+        raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
+    found = settings.load(home)
+    with tempfile.TemporaryDirectory(dir=home.path, prefix=".backup-") as folder:
+        work = Path(folder)
+        # In this order: whatever the ledger has and the log has not is logged when the service starts.
+        members = {home.audit.name: _whole_lines(home.audit), SETTINGS_FILE: home.settings.read_bytes()}
+        members |= {f"{home.keys.name}/{one.name}": one.read_bytes() for one in home.keys.glob("*.json")}
+        kept = [*_schemas(home, found), *([home.ca.name] if home.ca.exists() else [])]
+        members |= {name: (home.path / name).read_bytes() for name in kept}
+        _copy_database(home.ledger, work / "ledger.db")
+        members[home.ledger.name] = (work / "ledger.db").read_bytes()
+    contents = {
+        "kind": _KIND,
+        "version": _VERSION,
+        "made": utc_now(),
+        "party": found.curator.name if found.curator else None,
+        "files": {name: sha256(data).hexdigest() for name, data in members.items()},
+    }
+    _write(file, members | {CONTENTS: canonical_json(contents)})
+    return contents
+
+
+def restore(home: Home, file: Path) -> dict[str, Any]:
+    """Bring a copy back, into a new home or one that knows nothing more; what came back is returned.
+
+    Retry safety: the ledger comes last, so that a restore that was broken off can be made again.
+    """
+    contents, members = _read(file)
+    home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with served_alone(home.lock), tempfile.TemporaryDirectory(dir=home.path, prefix=".restore-") as folder:
+        work = Path(folder)
+        for name, data in members.items():
+            _place(work, name, data)
+        _refuse_newer(home, Home(work))
+        for name in members.keys() - {home.ledger.name, *_newer_files(home, Home(work), members)}:
+            (home.path / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.replace(work / name, home.path / name)
+        for rest in ("-wal", "-shm"):
+            home.ledger.with_name(home.ledger.name + rest).unlink(missing_ok=True)
+        os.replace(work / home.ledger.name, home.ledger)
+        shutil.rmtree(home.rows, ignore_errors=True)
+        sync_folder(home.path)
+    Audit(home.audit).append("restored", made=str(contents["made"]), digest=_digest_of(file))
+    return contents
+
+
+def _refuse_newer(home: Home, copy: Home) -> None:
+    """Privacy: what a ledger knows was spent; a copy that does not know it must not take its place."""
+    with closing(Ledger.open(copy.ledger)) as ledger:  # refuses a ledger of a later version, or a damaged one
+        known = {(entry.plan_hash, entry.step, entry.reply_digest) for entry in ledger.entries()}
+        asked = {request.run for request in ledger.requests()}
+    if (home.keys / keys.CURRENT).exists():
+        own, theirs = keys.load(home.keys), keys.load(copy.keys)
+        if own.identity.signing.public != theirs.identity.signing.public:
+            raise SettingsError(
+                f"{home.keys} holds other keys than the backup: it is another party's, or older than the last "
+                "rotation; restore into a new home"
+            )
+    if home.ledger.exists():
+        entries, requests = _known(home)
+        more = sum((one.plan_hash, one.step, one.reply_digest) not in known for one in entries)
+        more += sum(request.run not in asked for request in requests)
+        if more or not _whole_lines(copy.audit).startswith(_whole_lines(home.audit)):
+            raise LedgerError(
+                f"{home.path} knows more than the backup ({more} answers and requests, and what its log tells): "
+                f"nothing was restored. {_WAY_OUT}"
+            )
+
+
+def _known(home: Home) -> tuple[list[Entry], list[Request]]:
+    try:
+        with closing(Ledger.open(home.ledger)) as ledger:
+            return ledger.entries(), ledger.requests()
+    except Unreadable as error:
+        raise LedgerError(f"what this home knows cannot be compared with the backup ({error}). {_WAY_OUT}") from error
+
+
+def _newer_files(home: Home, copy: Home, names: Iterable[str]) -> set[str]:
+    """Rules, keys and schemas that are there stay; so does a log that goes on where the backup's ends."""
+    kept = {name for name in names if name != home.audit.name and (home.path / name).exists()}
+    goes_on = _whole_lines(home.audit).startswith(_whole_lines(copy.audit))
+    return kept | ({home.audit.name} if goes_on and home.audit.exists() else set())
+
+
+def _schemas(home: Home, found: settings.Settings) -> list[str]:
+    """Schema files inside the home; what lies elsewhere is not this home's to keep."""
+    names = {one.schema_file for one in found.datasets.values()}
+    inside = [name for name in sorted(names) if (home.path / name).resolve().is_relative_to(home.path.resolve())]
+    return [name for name in inside if (home.path / name).is_file()]
+
+
+def _copy_database(path: Path, copy: Path) -> None:
+    """As it is at one moment, whoever writes meanwhile."""
+    if not path.exists():
+        Ledger.open(path).close()
+    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+
+
+def _whole_lines(path: Path) -> bytes:
+    """A log, without a line that is being written."""
+    data = path.read_bytes() if path.exists() else b""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _write(file: Path, members: dict[str, bytes]) -> None:
+    draft = file.with_name(file.name + ".part")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE), "wb") as output:
+        with tarfile.open(fileobj=output, mode="w:gz") as archive:
+            for name, data in members.items():
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = len(data), _SECRET_MODE
+                archive.addfile(entry, BytesIO(data))
+        output.flush()
+        os.fsync(output.fileno())
+    os.replace(draft, file)
+    sync_folder(file.parent)
+
+
+def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The files of a copy, each as it was written."""
+    try:
+        with tarfile.open(file, "r:gz") as archive:
+            members = {one.name: data.read() for one in archive if (data := archive.extractfile(one)) is not None}
+        contents = json.loads(members.pop(CONTENTS))
+        is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
+        expected = contents["files"]
+    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError):
+        raise Unreadable(f"{file} is no backup of a party, or is damaged: nothing was restored") from None
+    if not is_known:
+        raise Unreadable(f"{file} is a backup of something else, or of a later version: nothing was restored")
+    if {name: sha256(data).hexdigest() for name, data in members.items()} != expected or "ledger.db" not in members:
+        raise Unreadable(f"{file} is damaged: what it holds is not what it says; nothing was restored")
+    return contents, members
+
+
+def _place(folder: Path, name: str, data: bytes) -> None:
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise Unreadable(f"the backup names a file outside the home ({path.name}): nothing was restored")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE), "wb") as output:
+        output.write(data)
+        output.flush()
+        os.fsync(output.fileno())
+
+
+def _digest_of(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()

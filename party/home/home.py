@@ -1,0 +1,73 @@
+"""A party's home, opened: settings, keys, ledger and audit log, as every command and the service need them together.
+
+It does not know the curator's interface or runs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from party.answering.policy import Budget
+from party.books.audit import Audit
+from party.books.ledger import Ledger, Request, utc_now
+from party.errors import SettingsError
+from party.home import keys, settings
+from party.home.keys import OwnKeys
+from party.home.settings import CuratorSettings, Home, Settings
+from protocol.errors import OperatorError
+
+
+class UnknownRun(OperatorError):
+    pass
+
+
+@dataclass(frozen=True)
+class House:
+    home: Home
+    settings: Settings
+    keys: OwnKeys = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    audit: Audit = field(repr=False)
+
+    @property
+    def curator(self) -> CuratorSettings:
+        if self.settings.curator is None:
+            raise SettingsError(f"{self.home.settings}: this party is not enrolled: `subn-party enrol` does that")
+        return self.settings.curator
+
+    def budget(self, dataset: str) -> Budget:
+        """What may still be spent on a data set; one that the settings no longer name may spend nothing."""
+        known = self.settings.datasets.get(dataset)
+        total, delta_total = (known.epsilon_total, known.delta_total) if known is not None else (Fraction(0),) * 2
+        spent, delta_spent = self.ledger.spent_amounts(dataset)
+        reserved, delta_reserved = self.ledger.reserved_amounts(dataset)
+        return Budget(total, spent, reserved, delta_total, delta_spent, delta_reserved)
+
+    def datasets_ever(self) -> list[str]:
+        """Every data set that the settings name, or that anything was ever spent on."""
+        spent_on = {entry.dataset for entry in self.ledger.entries() if entry.dataset}
+        return sorted({*self.settings.datasets, *spent_on})
+
+    def known(self, run: str) -> Request:
+        request = self.ledger.request(run)
+        if request is None:
+            raise UnknownRun(f"there is no run {run!r} here: `subn-party requests --all` lists them")
+        return request
+
+    def decide(self, run: str, accept: bool, reason: str, by: str) -> Request:
+        """The data owner's word; a serving process picks it up from the ledger."""
+        self.known(run)
+        request = self.ledger.decide(run, accept, reason)
+        self.audit.append("decided", run=run, decision="accept" if accept else "refuse", reason=reason, by=by)
+        return request
+
+
+@contextmanager
+def opened(home: Home, now: Callable[[], str] = utc_now) -> Iterator[House]:
+    found, own = settings.load(home), keys.load(home.keys)
+    ledger = Ledger.open(home.ledger, now)
+    try:
+        yield House(home, found, own, ledger, Audit(home.audit, now))
+    finally:
+        ledger.close()

@@ -1,0 +1,98 @@
+"""The party's own keys on its own disk: made there, read by nobody else, and changed in one step.
+
+It does not know the curator or what the keys sign.
+"""
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from crypto.errors import MalformedKey
+from crypto.sealing import ExchangeKey
+from crypto.signing import SigningKey
+from party.errors import SettingsError
+from party.files import sync_folder
+from protocol.stages.party_state import Identity
+
+CURRENT = "identity.json"
+NEXT = "next-identity.json"  # announced to the curator, not yet confirmed by it
+
+
+@dataclass(frozen=True)
+class OwnKeys:
+    identity: Identity
+    retired: tuple[bytes, ...] = ()  # former public signing keys: old receipts carry their signatures
+
+    @property
+    def signed_with(self) -> tuple[bytes, ...]:
+        """Every key that this party ever signed a receipt with."""
+        return (self.identity.signing.public, *self.retired)
+
+
+def make(folder: Path) -> OwnKeys:
+    """The first keys of a party. Existing ones are never overwritten."""
+    if (folder / CURRENT).exists():
+        raise SettingsError(f"{folder / CURRENT} exists: keys stay as they are; `subn-party rotate` changes them")
+    keys = OwnKeys(Identity(SigningKey.generate(), ExchangeKey.generate()))
+    _write(folder, CURRENT, keys)
+    return keys
+
+
+def load(folder: Path) -> OwnKeys:
+    return _read(folder / CURRENT)
+
+
+def successor(folder: Path) -> OwnKeys:
+    """The keys that shall follow; the same ones until they are in force, so that a broken rotation can go on."""
+    if not (folder / NEXT).exists():
+        current = load(folder)
+        following = OwnKeys(Identity(SigningKey.generate(), ExchangeKey.generate()), current.signed_with)
+        _write(folder, NEXT, following)
+    return _read(folder / NEXT)
+
+
+def promote(folder: Path) -> None:
+    """The announced keys are in force from now on."""
+    os.replace(folder / NEXT, folder / CURRENT)
+    sync_folder(folder)
+
+
+def has_successor(folder: Path) -> bool:
+    return (folder / NEXT).exists()
+
+
+def _write(folder: Path, name: str, keys: OwnKeys) -> None:
+    """All or nothing, and never readable by others, not even for a moment."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    content = {
+        "signing_key": keys.identity.signing.to_bytes().hex(),
+        "exchange_key": keys.identity.exchange.to_bytes().hex(),
+        "retired": [key.hex() for key in keys.retired],
+    }
+    draft = folder / f"{name}.draft"
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, folder / name)
+    sync_folder(folder)
+
+
+def _read(path: Path) -> OwnKeys:
+    if not path.exists():
+        raise SettingsError(f"{path} is absent: make this party's keys with `subn-party init`")
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise SettingsError(f"{path} can be read by others: put that right with `chmod 600 {path}`")
+    try:
+        content = json.loads(path.read_text())
+        identity = Identity(
+            SigningKey.from_bytes(bytes.fromhex(content["signing_key"])),
+            ExchangeKey.from_bytes(bytes.fromhex(content["exchange_key"])),
+        )
+        return OwnKeys(identity, tuple(bytes.fromhex(key) for key in content["retired"]))
+    except (ValueError, KeyError, TypeError, MalformedKey):
+        # What the file holds is secret: the refusal repeats none of it.
+        raise SettingsError(f"{path} does not hold this party's keys: restore it from your backup") from None

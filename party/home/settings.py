@@ -1,0 +1,333 @@
+"""The party's home: its files, and party.toml, in which the data owner rules what may leave.
+
+It does not know runs; whether one is allowed is `policy`'s question.
+"""
+
+import json
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from party.errors import SettingsError
+from party.home.settings_template import TEMPLATE
+from protocol.errors import SchemaError
+from protocol.exact import Exact
+from protocol.plan.plan import Method, Name, Noise, Update
+from protocol.tables.coding import Rule
+from protocol.tables.schema import Schema
+
+SETTINGS_FILE = "party.toml"
+HOST_VARIABLE, PORT_VARIABLE = "SUBN_PARTY_HOST", "SUBN_PARTY_PORT"
+_LAST_PORT = 65535
+_LONGEST_ECHO = 80
+_SECRET = ("source", "query")  # may hold passwords
+_FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
+
+Positive = Annotated[Exact, Field(gt=0)]
+Share = Annotated[Exact, Field(ge=0, lt=1)]
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a party keeps what."""
+
+    path: Path
+
+    @property
+    def settings(self) -> Path:
+        return self.path / SETTINGS_FILE
+
+    @property
+    def keys(self) -> Path:
+        return self.path / "keys"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / "ledger.db"
+
+    @property
+    def audit(self) -> Path:
+        return self.path / "audit.jsonl"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def address(self) -> Path:
+        """Where the serving process has its pages, while it serves."""
+        return self.path / "address"
+
+    @property
+    def ca(self) -> Path:
+        """The curator's certificate authority, pinned at enrolment."""
+        return self.path / "ca.pem"
+
+    @property
+    def rows(self) -> Path:
+        """Coded rows of active runs."""
+        return self.path / "rows"
+
+    @property
+    def comparisons(self) -> Path:
+        """Published tables beside the own rows: for the data owner's eyes."""
+        return self.path / "comparisons"
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class CuratorSettings(_Closed):
+    name: Name  # by which the curator knows this party
+    url: Annotated[str, Field(pattern=r"^https?://\S+$")]
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # with which it signs all that it says
+    ca: Literal["ca.pem", "system"] = "system"  # whose certificates are taken for its own: the pinned file's, or any
+
+
+class Peer(_Closed):
+    fingerprint: Annotated[str, Field(pattern=_FINGERPRINT)]  # of both its keys: `policy.peer_fingerprint`
+
+
+class Local(_Closed):
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=_LAST_PORT)] = 8470
+
+
+class Dataset(_Closed):
+    source: str = Field(min_length=1, repr=False)
+    query: str | None = Field(default=None, min_length=1, repr=False)
+    schema_file: Annotated[str, Field(min_length=1, alias="schema")]
+    epsilon_total: Positive
+    delta_total: Share = Fraction(0)
+    person_key: Annotated[str, Field(min_length=1)] | None = None
+    out_of_range: Rule | dict[str, Rule] = "refuse"
+
+    @property
+    def is_database(self) -> bool:
+        return "://" in self.source
+
+    @model_validator(mode="after")
+    def _refuse_contradictions(self) -> "Dataset":
+        if self.is_database and self.query is None:
+            raise ValueError("query: is missing; a database needs the query whose rows are the table")
+        if not self.is_database and self.query is not None:
+            raise ValueError("query: is for databases only; this source is a file")
+        return self
+
+
+def _all_of(*names: str) -> Any:
+    return Field(default=names, min_length=1)
+
+
+class Policy(_Closed):
+    accept: Literal["ask", "auto"] = "ask"
+    epsilon_per_run: Positive
+    delta_per_run: Share = Fraction(0)  # none: only pure runs
+    methods: tuple[Method, ...] = _all_of("dp-subn", "dp-ccbn", "independent")
+    noise: tuple[Noise, ...] = _all_of("selected", "distributed", "local")
+    updates: tuple[Update, ...] = _all_of("accumulate", "joint", "guided")
+    smallest_parties: Annotated[int, Field(ge=2)] = 2
+    smallest_rows: Annotated[int, Field(ge=1)] = 1
+    smallest_insiders: Annotated[int, Field(ge=0)] = 1
+
+
+class Settings(_Closed):
+    datasets: Annotated[dict[str, Dataset], Field(min_length=1)]
+    policy: Policy
+    local: Local = Local()
+    curator: CuratorSettings | None = None
+    peers: dict[str, Peer] = Field(default_factory=dict)
+
+
+def template() -> str:
+    """A commented party.toml to start from."""
+    return TEMPLATE
+
+
+def load(home: Home) -> Settings:
+    """Raises SettingsError: one sentence with the file, the field, what was found and what is expected.
+
+    Where the page for the data owner is served, the environment may say too, because a container has an address of
+    its own; nothing that rules what leaves is taken from there.
+    """
+    text = _read(home.settings)
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{home.settings}: this is not TOML: {error}; correct that place") from None
+    try:
+        found = Settings.model_validate_json(json.dumps(raw, default=str))
+        return found.model_copy(update={"local": _local(found.local)})
+    except ValidationError as error:
+        raise SettingsError(f"{home.settings}: {_sentence(error)}") from None
+
+
+def schema_of(home: Home, name: str, dataset: Dataset) -> Schema:
+    path = home.path / dataset.schema_file
+    try:
+        return Schema.parse(path.read_bytes())
+    except OSError as error:
+        where = f"{home.settings}: datasets.{name}.schema"
+        raise SettingsError(f"{where}: {path} cannot be read ({error.strerror}); expected a schema file") from None
+    except SchemaError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def dataset_for(home: Home, settings: Settings, schema_hash: str) -> str | None:
+    """The data set with this schema: a plan names its table by the schema alone."""
+    found = [name for name, one in settings.datasets.items() if schema_of(home, name, one).hash == schema_hash]
+    if len(found) > 1:
+        raise SettingsError(
+            f"{home.settings}: datasets {found[0]} and {found[1]} have one schema, so that a plan could mean both; "
+            "give their schemas different titles"
+        )
+    return found[0] if found else None
+
+
+def add_curator(home: Home, name: str, url: str, key: bytes, ca: str) -> Settings:
+    """Note the curator that this party has enrolled with, and pin its CA (PEM; empty: the machine's)."""
+    if load(home).curator is not None:
+        raise SettingsError(f"{home.settings}: has a section [curator] already; remove it to change the curator")
+    if ca:
+        write_new(home.ca, ca)
+    return _append(home, "[curator]", {"name": name, "url": url, "key": key.hex(), "ca": _ca_setting(ca)})
+
+
+def change_curator(home: Home, key: bytes, ca: str) -> Settings:
+    """Pin another key and CA of the same curator.
+
+    Retry safety: the CA comes first; until the section follows, the curator is not trusted, and it can be done again.
+    """
+    before, lines = _read(home.settings), []
+    inside = False
+    for line in before.splitlines():
+        inside = line.strip() == "[curator]" if line.lstrip().startswith("[") else inside
+        is_changed = inside and re.match(r"\s*(key|ca)\s*=", line)
+        lines += [] if is_changed else [line]
+        if line.strip() == "[curator]":
+            lines += [f"key = {_toml(key.hex())}", f"ca = {_toml(_ca_setting(ca))}"]
+    if ca:
+        write_new(home.ca, ca)
+    return _replaced(home, before, "\n".join(lines) + "\n")
+
+
+def pinned_ca(home: Home, found: CuratorSettings) -> str:
+    """The PEM text of the CA; empty where the machine's CAs decide."""
+    return _read(home.ca) if found.ca == "ca.pem" else ""
+
+
+def _local(found: Local) -> Local:
+    host, port = os.environ.get(HOST_VARIABLE) or found.host, os.environ.get(PORT_VARIABLE) or str(found.port)
+    if not port.isdecimal() or int(port) > _LAST_PORT:
+        raise SettingsError(f"{PORT_VARIABLE}: found {port[:_LONGEST_ECHO]!r}, expected a number up to {_LAST_PORT}")
+    return Local(host=host, port=int(port))
+
+
+def _ca_setting(ca: str) -> str:
+    return "ca.pem" if ca else "system"
+
+
+def add_peer(home: Home, name: str, fingerprint: str) -> Settings:
+    """Note the fingerprint of a party, once both data owners have compared it."""
+    if name in load(home).peers:
+        raise SettingsError(f"{home.settings}: knows {name!r} already; change its section if its keys have changed")
+    return _append(home, f"[peers.{_toml(name)}]", {"fingerprint": fingerprint})
+
+
+def write_new(path: Path, text: str) -> None:
+    """The file appears whole or not at all, for its owner's eyes only."""
+    draft = path.with_name(path.name + ".draft")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
+
+def _append(home: Home, section: str, values: dict[str, str]) -> Settings:
+    lines = [section, *(f"{key} = {_toml(value)}" for key, value in values.items())]
+    before = _read(home.settings)
+    return _replaced(home, before, before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
+
+
+def _replaced(home: Home, before: str, after: str) -> Settings:
+    write_new(home.settings, after)
+    try:
+        return load(home)
+    except SettingsError:
+        write_new(home.settings, before)
+        raise
+
+
+def _toml(text: str) -> str:
+    """A basic string: JSON's escapes are TOML's, but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path}: is not in UTF-8; save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(
+            f"{path}: cannot be read ({error.strerror}); `subn-party init` makes a home with one"
+        ) from None
+
+
+_WHAT = {
+    "missing": "is missing; add it",
+    "extra_forbidden": "is not a setting; remove it or correct its spelling",
+    "string_type": "expected a text in quotes",
+    "int_type": "expected a whole number without quotes",
+    "list_type": "expected a list in brackets",
+    "tuple_type": "expected a list in brackets",
+    "dict_type": "expected a section",
+    "model_type": "expected a section",
+    "model_attributes_type": "expected a section",
+    "too_short": "is empty; expected at least one entry",
+}
+_PATTERNS = {
+    "url": "expected a URL that begins with http:// or https://",
+    "key": "expected 64 hexadecimal digits",
+    "fingerprint": "expected 8 groups of 4 hexadecimal digits",
+}
+
+
+def _sentence(error: ValidationError) -> str:
+    """The weightiest complaint as the field, what was found, and what is expected."""
+    first = min(error.errors(include_url=False), key=_rank)
+    place = [str(part) for part in first["loc"] if not str(part).startswith(("literal[", "dict["))]
+    return f"{'.'.join(place)}: {_found(first, place)}{_expected(first, place)}"
+
+
+def _rank(complaint: ErrorDetails) -> int:
+    """A misspelt name comes before what is missing because of it; of two readings the one that fits the form."""
+    if complaint["type"] == "extra_forbidden":
+        return 0
+    return 2 if complaint["type"] == "literal_error" and isinstance(complaint["input"], dict) else 1
+
+
+def _found(complaint: ErrorDetails, place: list[str]) -> str:
+    says_it_itself = complaint["type"] in ("missing", "extra_forbidden", "too_short", "value_error")
+    if says_it_itself or isinstance(complaint["input"], dict) or place[-1] in _SECRET:
+        return ""
+    return f"found {repr(complaint['input'])[:_LONGEST_ECHO]}, "
+
+
+def _expected(complaint: ErrorDetails, place: list[str]) -> str:
+    if complaint["type"] == "string_pattern_mismatch":
+        return _PATTERNS[place[-1]]
+    text = _WHAT.get(complaint["type"], complaint["msg"])
+    text = text.removeprefix("Value error, ").replace("Input should be", "expected")
+    return text.replace("expected greater", "expected a number greater").replace(
+        "expected less", "expected a number less"
+    )

@@ -1,0 +1,1 @@
+"""Health and metrics: how the node is doing."""

@@ -1,0 +1,73 @@
+"""Whether this party can work now: its ledger, its disk, its clock, and its curator, each looked at for real.
+
+It does not know HTTP or who asks.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic, time
+
+from party.errors import LedgerError
+from party.home.home import House
+from protocol.errors import CURATOR
+from protocol.services.clock_watch import ClockWatch
+
+SMALLEST_FREE = 64 << 20  # bytes
+
+Clock = Callable[[], int]  # milliseconds
+
+
+def system_clock() -> int:
+    return int(time() * 1000)
+
+
+def steady_clock() -> int:
+    """Of a clock that nobody sets."""
+    return int(monotonic() * 1000)
+
+
+@dataclass
+class Health:
+    """`trouble` says what keeps the worker from working, if anything does."""
+
+    house: House
+    trouble: Callable[[], str | None]
+    clock: Clock = system_clock
+    steady: Clock = steady_clock
+    watch: ClockWatch = field(default_factory=ClockWatch)
+
+    def heard(self, difference: int) -> None:
+        """The curator's signed time, less this machine's."""
+        self.watch.heard(CURATOR, difference, self.steady())
+
+    def checks(self) -> dict[str, str | None]:
+        """What is wrong, by name; None where nothing is."""
+        return {"ledger": self._ledger(), "disk": self._disk(), "clock": self._clock(), "curator": self.trouble()}
+
+    def free_bytes(self) -> int:
+        return shutil.disk_usage(self.house.home.path).free
+
+    def _ledger(self) -> str | None:
+        try:
+            self.house.ledger.requests("asked")
+        except LedgerError as error:
+            return str(error)
+        return None
+
+    def _disk(self) -> str | None:
+        try:
+            with tempfile.TemporaryFile(dir=self.house.home.path) as file:
+                file.write(b"ready?")
+                file.flush()
+            free = self.free_bytes()
+        except OSError as error:
+            return f"{self.house.home.path}: nothing can be written ({error.strerror}): make room, or open it to me"
+        if free < SMALLEST_FREE:
+            return f"{self.house.home.path}: {free >> 20} MiB are free, {SMALLEST_FREE >> 20} are needed: make room"
+        return None
+
+    def _clock(self) -> str | None:
+        self.watch.look(self.clock(), self.steady())
+        return self.watch.trouble(self.steady())

@@ -1,0 +1,133 @@
+"""Turning facts into pages: the templates, and how numbers, times and hashes are written in them.
+
+It does not know which page shows what (`pages`).
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from party.home.home import House
+from party.home.settings import load
+from party.pages import sentences as words
+from party.pages.sessions import Session
+from party.views import STATES, amount, promise
+from protocol.errors import SubnError
+from protocol.plan.promises import owners_conditions
+from protocol.services.glossary import Term, terms_in
+
+_KILO = 1000
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_MARKS = {"asked": "wait", "accepted": "accent", "active": "accent", "refused": "bad"}
+_OUTCOMES = {"finished": "good", "failed": "bad", "timed_out": "bad", "refused": "bad"}
+
+
+class Renderer:
+    def __init__(self, house: House, trouble: Callable[[], str | None]) -> None:
+        self._house, self._trouble = house, trouble
+        self._settings_text = house.home.settings.read_bytes() if house.home.settings.exists() else b""
+
+    def page(self, template: str, session: Session | None, status: int = 200, **facts: Any) -> HTMLResponse:
+        """Of somebody who is signed in; without a session, of anybody."""
+        own = self._own() if session is not None else {"party": "", "waiting": 0, "trouble": None, "is_stale": False}
+        token = session.form_token if session is not None else ""
+        text = _environment().get_template(template).render(facts | own, form_token=token)
+        return HTMLResponse(text, status)
+
+    def _own(self) -> dict[str, Any]:
+        """What stands in the head of every page."""
+        return {
+            "party": self._house.curator.name,
+            "waiting": len(self._house.ledger.requests("asked")),
+            "trouble": self._trouble(),
+            "is_stale": self._is_stale(),
+        }
+
+    def _is_stale(self) -> bool:
+        """Whether party.toml says something else than when the service was started."""
+        path = self._house.home.settings
+        try:
+            if path.read_bytes() == self._settings_text:
+                return False
+            return load(self._house.home) != self._house.settings
+        except (SubnError, OSError):
+            return True
+
+
+@cache
+def glossary() -> tuple[Term, ...]:
+    return terms_in((files("protocol") / "glossary.md").read_text(encoding="utf-8"))
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("party.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "amount": amount,
+        "exact": exact,
+        "event_words": words.event,
+        "headline": words.headline,
+        "number": lambda value: f"{value:,}",
+        "percent": lambda value: f"{100 * value:.1f} %",
+        "promise": promise,
+        "size": size,
+        "state": state,
+        "quoted": lambda text: quote(str(text), safe=""),
+        "when": when,
+    }
+    found.globals |= {"conditions": owners_conditions, "version": version("dp-subn"), "bar": bar}
+    return found
+
+
+def exact(text: str) -> Markup:
+    """A budget as a decimal, with the fraction that it is."""
+    shown, fraction = amount(text), Fraction(text)
+    if fraction.denominator == 1:
+        return escape(shown)
+    shown = shown.partition(" (")[0]
+    return Markup('<span class="tight">{} <small>({})</small></span>').format(shown, fraction)
+
+
+def when(at: str) -> Markup:
+    """A moment as people write it, in UTC, and for machines."""
+    moment = datetime.fromisoformat(at).astimezone(UTC)
+    return Markup('<time class="tight" datetime="{}">{}</time>').format(at, f"{moment:%d %b %Y, %H:%M:%S}")
+
+
+def size(count: int) -> str:
+    value, unit = float(count), 0
+    while value >= _KILO and unit < len(_UNITS) - 1:
+        value, unit = value / _KILO, unit + 1
+    return f"{count:,} bytes" if unit == 0 else f"{value:.3g} {_UNITS[unit]}"
+
+
+def state(facts: dict[str, Any]) -> Markup:
+    kind = _OUTCOMES.get(facts["outcome"], "") if facts["state"] == "ended" else _MARKS[facts["state"]]
+    text = (facts["outcome"] or "over").replace("_", " ") if facts["state"] == "ended" else STATES[facts["state"]]
+    return Markup('<span class="mark {}">{}</span>').format(kind, text)
+
+
+def bar(budget: dict[str, str], asked: str = "0") -> dict[str, float]:
+    """The parts of a budget as places on a line from 0 to 100."""
+    spent, reserved = Fraction(budget["spent"]), Fraction(budget["reserved"])
+    whole = max(Fraction(budget["total"]), spent + reserved + Fraction(asked)) or Fraction(1)
+
+    def place(value: Fraction) -> float:
+        return round(float(100 * value / whole), 2)
+
+    return {"spent": place(spent), "reserved": place(reserved), "asked": place(Fraction(asked))}

@@ -1,0 +1,232 @@
+"""The data owner's pages: what is asked, what it costs, what left, what is noted; and the owner's word on it.
+
+It does not know how pages are written (`page_render`) or who may see them (`entry`). Nothing here reads a row, but for
+`comparing`, whose findings stay here.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Depends, FastAPI, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+
+from party.books.ledger import Request as Asked
+from party.comparison import comparison as comparing
+from party.curator_link.client import Curator, TalkError
+from party.errors import LedgerError, PolicyRefusal
+from party.home.home import House
+from party.pages import schema_diff as beside
+from party.pages.rendering import Renderer, glossary
+from party.pages.sessions import SESSION_SECONDS, Door, Session, is_same
+from party.pages.views import Views
+from protocol.errors import DataError
+
+STATIC = Path(__file__).parent / "static"
+BY = "page"
+_LONGEST_REASON = 1000
+_FORM_TOKEN = "form_token"  # noqa: S105 - the name of the field
+
+
+class SignedOut(Exception):
+    """Nobody is signed in, or a form did not come from one of these pages."""
+
+
+class UnknownPage(Exception):
+    pass
+
+
+def add_pages(
+    app: FastAPI, house: House, door: Door, trouble: Callable[[], str | None], line: Curator | None = None
+) -> None:
+    """`line` leads to the curator, for its roster and for published tables; without it these are not shown."""
+    render = Renderer(house, trouble)
+    guards = _Guards(house, door)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(_entry(house, door, render, guards))
+    app.include_router(_reading(house, render, guards, line))
+    app.include_router(_deciding(house, render, guards, line))
+    _add_failures(app, render)
+
+
+class _Guards:
+    """Dependencies of the routes."""
+
+    def __init__(self, house: House, door: Door) -> None:
+        self._door = door
+        # Cookies know no ports: two parties on one machine need two names.
+        self.cookie = f"subn-party-{house.keys.identity.signing.public.hex()[:16]}"
+
+    def reader(self, request: Request) -> Session:
+        session = self._door.session(request.cookies.get(self.cookie))
+        if session is None:
+            raise SignedOut
+        return session
+
+    def writer(self, request: Request, form_token: Annotated[str, Form()] = "") -> Session:
+        """Somebody who is signed in and sends a form of these pages."""
+        session = self.reader(request)
+        origin = request.headers.get("origin")
+        is_own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+        if not is_own or not is_same(form_token, session.form_token):
+            raise SignedOut
+        return session
+
+
+def _entry(house: House, door: Door, render: Renderer, guards: _Guards) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/sign-in")
+    def enter(ticket: str = "") -> Response:
+        secret = door.enter(ticket)
+        if secret is None:
+            return render.page("signed_out.html", None, 401, is_used=bool(ticket))
+        house.audit.append("signed in")
+        # A page that leads on by itself, not a redirect: a browser would not send a strict cookie along with that if
+        # the address was opened from another site, say from a mail.
+        answer = render.page("signed_in.html", None)
+        answer.set_cookie(guards.cookie, secret, SESSION_SECONDS, path="/", httponly=True, samesite="strict")
+        return answer
+
+    @router.post("/sign-out", dependencies=[Depends(guards.writer)])
+    def leave(request: Request) -> Response:
+        door.leave(request.cookies.get(guards.cookie))
+        answer = render.page("signed_out.html", None, is_used=False)
+        answer.delete_cookie(guards.cookie, path="/", httponly=True, samesite="strict")
+        return answer
+
+    return router
+
+
+def _reading(house: House, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+    router, views, reader = APIRouter(include_in_schema=False), Views(house), Depends(guards.reader)
+
+    @router.get("/")
+    def overview(session: Annotated[Session, reader]) -> HTMLResponse:
+        return render.page("overview.html", session, **views.overview())
+
+    @router.get("/requests")
+    def requests(session: Annotated[Session, reader], page: Annotated[int, Query(ge=1)] = 1) -> HTMLResponse:
+        return render.page("requests.html", session, **views.requests(page))
+
+    @router.get("/requests/{plan}")
+    def request(session: Annotated[Session, reader], plan: str) -> HTMLResponse:
+        return _request_page(house, render, session, _asked(house, plan))
+
+    @router.get("/requests/{plan}/steps")
+    def steps(session: Annotated[Session, reader], plan: str) -> HTMLResponse:
+        return render.page("steps.html", session, **views.request(_asked(house, plan)))
+
+    @router.get("/requests/{plan}/comparison")
+    def comparison(session: Annotated[Session, reader], plan: str) -> HTMLResponse:
+        return render.page("comparison.html", session, **views.comparison(_asked(house, plan)), complaint=None)
+
+    @router.get("/datasets/{name}")
+    def dataset(session: Annotated[Session, reader], name: str) -> HTMLResponse:
+        found = views.dataset(name)
+        if found is None:
+            raise UnknownPage
+        return render.page("dataset.html", session, **found)
+
+    @router.get("/left")
+    def left(session: Annotated[Session, reader], page: Annotated[int, Query(ge=1)] = 1) -> HTMLResponse:
+        return render.page("left.html", session, **views.left(page))
+
+    @router.get("/audit")
+    def audit(
+        session: Annotated[Session, reader], search: str = "", page: Annotated[int, Query(ge=1)] = 1
+    ) -> HTMLResponse:
+        return render.page("audit.html", session, **views.audit(search, page))
+
+    @router.get("/peers")
+    async def peers(session: Annotated[Session, reader]) -> HTMLResponse:
+        try:
+            roster, away = (await line.roster() if line is not None else None), None
+        except TalkError as error:
+            roster, away = None, str(error)
+        found = await asyncio.to_thread(views.peers, roster)
+        return await asyncio.to_thread(render.page, "peers.html", session, **found, away=away)
+
+    @router.get("/rules")
+    def rules(session: Annotated[Session, reader]) -> HTMLResponse:
+        return render.page("rules.html", session, **views.rules())
+
+    @router.get("/words")
+    def words(session: Annotated[Session, reader]) -> HTMLResponse:
+        return render.page("words.html", session, terms=glossary())
+
+    return router
+
+
+def _deciding(house: House, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+    router, writer = APIRouter(include_in_schema=False), Depends(guards.writer)
+
+    @router.post("/requests/{plan}/accept")
+    def accept(session: Annotated[Session, writer], plan: str) -> Response:
+        return _decide(house, render, session, _asked(house, plan), True, "")
+
+    @router.post("/requests/{plan}/refuse")
+    def refuse(
+        session: Annotated[Session, writer],
+        plan: str,
+        reason: Annotated[str, Form(max_length=_LONGEST_REASON)] = "",
+    ) -> Response:
+        return _decide(house, render, session, _asked(house, plan), False, " ".join(reason.split()))
+
+    @router.post("/requests/{plan}/comparison")
+    async def compare(session: Annotated[Session, writer], plan: str, target: Annotated[str, Form()] = "") -> Response:
+        request = await asyncio.to_thread(_asked, house, plan)
+        try:
+            if line is not None and not comparing.place_of(house, request).table.exists():
+                await asyncio.to_thread(comparing.keep_table, house, request, await line.table(request.run))
+            await asyncio.to_thread(comparing.compare, house, request, target or None)
+        except (TalkError, PolicyRefusal, DataError) as error:
+            found = await asyncio.to_thread(Views(house).comparison, request)
+            return await asyncio.to_thread(render.page, "comparison.html", session, 409, **found, complaint=str(error))
+        return _to(f"/requests/{plan}/comparison")
+
+    return router
+
+
+def _decide(house: House, render: Renderer, session: Session, request: Asked, accept: bool, reason: str) -> Response:
+    try:
+        house.decide(request.run, accept, reason, BY)
+    except LedgerError as error:
+        return _request_page(house, render, session, request, 409, str(error))
+    return _to(f"/requests/{request.plan_hash}")
+
+
+def _request_page(
+    house: House, render: Renderer, session: Session, request: Asked, status: int = 200, complaint: str | None = None
+) -> HTMLResponse:
+    facts = Views(house).request(request)
+    schema = beside.asked_schema(request)
+    held = beside.held_for(house, request.dataset, schema) if schema is not None else None
+    lines = beside.lines(schema, held[1] if held else None) if schema is not None else []
+    name = held[0] if held else None
+    return render.page("request.html", session, status, **facts, beside=lines, held=name, complaint=complaint)
+
+
+def _asked(house: House, plan: str) -> Asked:
+    """Pages are named by the plan's hash: a run's name is the curator's, and could be anything."""
+    found = house.ledger.request_of_plan(plan)
+    if found is None:
+        raise UnknownPage
+    return found
+
+
+def _to(path: str) -> Response:
+    return RedirectResponse(path, 303)
+
+
+def _add_failures(app: FastAPI, render: Renderer) -> None:
+    @app.exception_handler(SignedOut)
+    async def signed_out(_request: Request, _error: Exception) -> HTMLResponse:
+        return render.page("signed_out.html", None, 401, is_used=False)
+
+    @app.exception_handler(UnknownPage)
+    async def unknown(_request: Request, _error: Exception) -> HTMLResponse:
+        return render.page("unknown.html", None, 404)

@@ -1,0 +1,211 @@
+"""What each of the data owner's pages shows, gathered from ledger, log and settings.
+
+It does not know HTML, routes or sessions. Numbers are those of `showing`, which the command line and JSON print too.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from crypto.signing import fingerprint
+from party.answering.policy import peer_fingerprint
+from party.books import audit
+from party.books.ledger import Entry, Request, utc_now
+from party.commands.result import own_fingerprint
+from party.comparison import comparison as comparing
+from party.curator_link.client import PeerRecord
+from party.home.home import House
+from party.pages import schema_diff as beside
+from party.pages import sentences as words
+from party.pages import timeline
+from party.views import account, accounts, described, line_of, listed
+from protocol.plan.plan import Plan
+from protocol.plan.promises import not_promised, odds_factor, promises
+
+_RUNS_A_PAGE = 25
+_LINES_A_PAGE = 50
+_MOST_RECENT = 5
+_WORST_PAIRS = 15
+_LARGEST_MAP = 60
+_LARGE_LETTERS = 16
+
+Item = TypeVar("Item")
+
+
+class Views:
+    def __init__(self, house: House) -> None:
+        self._house, self._ledger = house, house.ledger
+
+    def overview(self) -> dict[str, Any]:
+        under_way = [*self._ledger.requests("accepted"), *self._ledger.requests("active")]
+        over = self._ledger.requests("ended")[-_MOST_RECENT:]
+        return {
+            "asked": [described(self._house, request) for request in self._ledger.requests("asked")],
+            "under_way": [listed(self._house, request) for request in under_way],
+            "recent": [_brief(request) for request in reversed(over)],
+            "accounts": accounts(self._house),
+        }
+
+    def requests(self, page: int) -> dict[str, Any]:
+        found = [_brief(request) for request in reversed(self._ledger.requests())]
+        return _paged("requests", found, page, _RUNS_A_PAGE)
+
+    def request(self, request: Request) -> dict[str, Any]:
+        facts = described(self._house, request)
+        entries = [line_of(entry) for entry in self._ledger.entries(run=request.run)]
+        answered = {entry["step"]: entry for entry in entries}
+        plan = Plan.model_validate_json(request.plan)
+        return {
+            "facts": facts,
+            "entries": entries,
+            "answered": answered,
+            "is_compared": self._is_compared(request),
+            "promises": promises(plan),
+            "not_promised": not_promised(),
+        }
+
+    def dataset(self, name: str) -> dict[str, Any] | None:
+        if name not in accounts(self._house):
+            return None
+        entries, budget = self._ledger.entries(dataset=name), self._house.budget(name)
+        runs = [
+            {"run": one.run, "at": one.at, "charge": str(one.charge), "spent": str(one.spent)}
+            | {"odds": odds_factor(one.spent), "plan": _plan_of(entries, one.run)}
+            for one in timeline.spendings(entries)
+        ]
+        return {
+            "name": name,
+            "account": account(self._house, name),
+            "odds": odds_factor(budget.spent + budget.reserved),
+            "delta": str(budget.delta_spent + budget.delta_reserved),
+            "runs": runs[::-1],
+            "picture": timeline.picture(entries, budget.total, budget.reserved, utc_now()),
+        }
+
+    def left(self, page: int) -> dict[str, Any]:
+        """Every answer, newest first: what is stored in the ledger before it leaves."""
+        entries = self._ledger.entries()
+        lines = [line_of(entry) for entry in reversed(entries)]
+        total = sum(entry.reply_bytes for entry in entries)
+        return _paged("entries", lines, page, _LINES_A_PAGE) | {"bytes": total, "accounts": accounts(self._house)}
+
+    def audit(self, search: str, page: int) -> dict[str, Any]:
+        path = self._house.home.audit
+        problems = audit.verify(path)
+        everything = list(audit.readable(path))
+        wanted = [entry for entry in reversed(everything) if audit.holds(entry, search)]
+        facts = {"problems": problems, "count": len(everything), "search": search}
+        return _paged("entries", wanted, page, _LINES_A_PAGE) | facts
+
+    def peers(self, roster: Sequence[PeerRecord] | None) -> dict[str, Any]:
+        """The curator's roster where it is known, else the parties of former requests; with what is noted of them."""
+        found = self._shown_by(roster) if roster is not None else self._met()
+        own = self._house.curator.name
+        return {
+            "own": own_fingerprint(self._house.keys),
+            "curator": {
+                "url": self._house.curator.url,
+                "fingerprint": fingerprint(bytes.fromhex(self._house.curator.key)),
+            },
+            "peers": [self._peer(name, shown, revoked) for name, (shown, revoked) in found.items() if name != own],
+            "is_roster": roster is not None,
+        }
+
+    def rules(self) -> dict[str, Any]:
+        return {"sentences": list(words.rules(self._house.settings)), "file": str(self._house.home.settings)}
+
+    def comparison(self, request: Request) -> dict[str, Any]:
+        found = comparing.kept(self._house, request)
+        schema = beside.asked_schema(request)
+        facts: dict[str, Any] = {
+            "facts": described(self._house, request),
+            "found": found,
+            "targets": comparing.targets(schema) if schema else [],
+            "can_classify": comparing.can_classify(),
+            "worst": [],
+            "map": None,
+        }
+        if found is not None:
+            worst = sorted(found["pairs"], key=lambda pair: -pair["distance"])
+            facts |= {
+                "worst": worst[:_WORST_PAIRS],
+                "map": _map(found) if len(found["columns"]) <= _LARGEST_MAP else None,
+            }
+        return facts
+
+    def _is_compared(self, request: Request) -> bool:
+        return comparing.kept(self._house, request) is not None
+
+    def _shown_by(self, roster: Sequence[PeerRecord]) -> dict[str, tuple[str, bool]]:
+        return {
+            peer.name: (
+                peer_fingerprint(bytes.fromhex(peer.signing_key), bytes.fromhex(peer.exchange_key)),
+                peer.revoked,
+            )
+            for peer in roster
+        }
+
+    def _met(self) -> dict[str, tuple[str, bool]]:
+        plans = [Plan.model_validate_json(request.plan) for request in self._ledger.requests()]
+        met = {
+            member.name: (peer_fingerprint(member.signing_key, member.exchange_key), False)
+            for plan in plans
+            for member in plan.members
+        }
+        return {name: (peer.fingerprint, False) for name, peer in self._house.settings.peers.items()} | met
+
+    def _peer(self, name: str, shown: str, revoked: bool) -> dict[str, Any]:
+        noted = self._house.settings.peers.get(name)
+        is_noted = noted is not None
+        return {
+            "name": name,
+            "fingerprint": shown,
+            "revoked": revoked,
+            "noted": noted.fingerprint if noted is not None else None,
+            "compared": is_noted and noted is not None and noted.fingerprint == shown,
+        }
+
+
+def _brief(request: Request) -> dict[str, Any]:
+    """One line of a list; the names are those of `showing.described`."""
+    return {
+        "run": request.run,
+        "plan": request.plan_hash,
+        "state": request.state,
+        "outcome": request.outcome,
+        "reason": request.reason,
+        "asked": request.at,
+        "dataset": request.dataset,
+        "price": str(request.price),
+        "spent": str(request.spent),
+    }
+
+
+def _paged(name: str, items: Sequence[Item], page: int, size: int) -> dict[str, Any]:
+    pages = max(1, -(-len(items) // size))
+    page = min(page, pages)
+    return {name: items[(page - 1) * size : page * size], "page": page, "pages": pages, "number": len(items)}
+
+
+def _plan_of(entries: Sequence[Entry], run: str) -> str:
+    return next(entry.plan_hash for entry in entries if entry.run == run)
+
+
+def _map(found: dict[str, Any]) -> dict[str, Any]:
+    """The pairs as squares of a triangle; the darkest is the worst."""
+    names = [column["name"] for column in found["columns"]]
+    place = {name: index for index, name in enumerate(names)}
+    worst = max((pair["distance"] for pair in found["pairs"]), default=0) or 1
+    squares = []
+    for pair in found["pairs"]:
+        i, j = sorted(place[name] for name in pair["columns"])
+        share = pair["distance"] / worst
+        squares.append({"x": i, "y": j, "shade": round(0.06 + 0.94 * share, 3), "names": (names[i], names[j])} | pair)
+    letters = 0.32 if len(names) <= _LARGE_LETTERS else 0.6
+    return {
+        "size": len(names),
+        "margin": round(letters * 10),
+        "letters": letters,
+        "squares": squares,
+        "worst": worst,
+        "names": names,
+    }

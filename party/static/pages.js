@@ -1,1 +1,0 @@
-../../curator/static/pages.js

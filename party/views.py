@@ -1,0 +1,235 @@
+"""What the data owner is shown of invitations and of the account: as data, and in plain words.
+
+It does not know how decisions are made or carried out. Everything here is public or the owner's own bookkeeping.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from crypto.signing import fingerprint
+from party.answering.invitation import place_in
+from party.answering.policy import peer_fingerprint
+from party.books.ledger import Entry, Request
+from party.home.home import House
+from protocol.errors import SubnError
+from protocol.forecast.costs import Forecast, StepForecast, forecast
+from protocol.plan.agreement import agree
+from protocol.plan.plan import Plan
+from protocol.plan.promises import about_one_person, odds_factor, owners_conditions, protected_from
+from protocol.plan.terms import Terms
+from protocol.tables.schema import Schema
+
+STATES = {
+    "asked": "waits for your word",
+    "accepted": "accepted, about to join",
+    "refused": "refused, about to say so",
+    "active": "under way",
+    "ended": "over",
+}
+_PLACES = 6
+
+
+def described(house: House, request: Request) -> dict[str, Any]:
+    """One invitation: who asks, what is read in each phase, what it costs, what remains."""
+    return summary(house, request) | {"steps": _steps(house, request)}
+
+
+def listed(house: House, request: Request) -> dict[str, Any]:
+    """The same as one of many: for a run that is over, its steps are not worked out again."""
+    return summary(house, request) | {"steps": _steps(house, request) if request.state != "ended" else []}
+
+
+def summary(house: House, request: Request) -> dict[str, Any]:
+    """The same without what has to be worked out from the plan."""
+    plan, schema = Plan.model_validate_json(request.plan), schema_in(request.schema_text)
+    facts: dict[str, Any] = {
+        "run": request.run,
+        "plan": request.plan_hash,
+        "state": request.state,
+        "asked": request.at,
+        "outcome": request.outcome,
+        "reason": request.reason,
+        "verdict": request.verdict,
+        "reasons": list(request.reasons),
+        "curator": _curator(house),
+        "dataset": request.dataset,
+        "title": schema.title if schema else "",
+        "columns": len(schema.names) if schema else 0,
+        "method": plan.method,
+        "noise": plan.noise,
+        "insiders": plan.insiders,
+        "synthetic_rows": plan.rows,
+        "parties": [_member(house, plan, place) for place in range(plan.parties)],
+        "privacy": plan.privacy,
+        "price": str(request.price),
+        "delta": str(request.delta),
+        "spent": str(request.spent),
+        "spent_delta": str(request.spent_delta),
+        "reserved": str(request.reserved),
+        "budget": None if request.dataset is None else account(house, request.dataset),
+    }
+    odds = {"run": request.price, "spent": request.spent, "all": _committed(facts)}
+    return facts | {"odds": {what: odds_factor(epsilon) for what, epsilon in odds.items()}}
+
+
+def promise(facts: dict[str, Any]) -> str:
+    """What the run means for one person; `owners_conditions` belong to it."""
+    is_over = facts["state"] in ("refused", "ended")
+    epsilon = Fraction(facts["spent"] if is_over else facts["price"])
+    return about_one_person(epsilon, Fraction(facts["spent_delta" if is_over else "delta"]), is_over)
+
+
+@lru_cache(maxsize=256)
+def schema_in(text: str) -> Schema | None:
+    """What an invitation brought as its schema, if it is one: it has not been judged yet when it is noted."""
+    try:
+        return Schema.parse(text)
+    except SubnError:
+        return None
+
+
+def account(house: House, dataset: str) -> dict[str, str]:
+    budget = house.budget(dataset)
+    named = {"total": budget.total, "spent": budget.spent, "reserved": budget.reserved, "left": budget.left}
+    named |= {"delta_total": budget.delta_total, "delta_spent": budget.delta_spent}
+    named |= {"delta_reserved": budget.delta_reserved, "delta_left": budget.delta_left}
+    return {name: str(value) for name, value in named.items()}
+
+
+def accounts(house: House) -> dict[str, dict[str, str]]:
+    return {dataset: account(house, dataset) for dataset in house.datasets_ever()}
+
+
+def line_of(entry: Entry) -> dict[str, Any]:
+    return {
+        "at": entry.at,
+        "dataset": entry.dataset,
+        "run": entry.run,
+        "plan": entry.plan_hash,
+        "step": entry.step,
+        "mechanism": entry.mechanism,
+        "charge": str(entry.charge),
+        "delta": str(entry.delta),
+        "request": entry.request_digest,
+        "reply": entry.reply_digest,
+        "bytes": entry.reply_bytes,
+    }
+
+
+def amount(text: str) -> str:
+    """A budget as people read it: decimal where that is exact, else about so much, and the fraction that it is."""
+    value = Fraction(text)
+    decimal = f"{float(value):.{_PLACES}f}".rstrip("0").rstrip(".") or "0"
+    return decimal if Fraction(decimal) == value else f"about {float(value):.4g} ({value})"
+
+
+def in_words(facts: dict[str, Any]) -> Iterator[str]:
+    """The same for reading, line by line."""
+    yield f"run {facts['run']}: {STATES[facts['state']]}{_ending(facts)}"
+    yield f"  wanted      a synthetic table of {facts['synthetic_rows']:,} rows, by {facts['method']}"
+    yield f"  your data   {facts['dataset'] or 'none: no data set of yours has this schema'}"
+    yield from _about_parties(facts)
+    yield from _about_steps(facts["steps"])
+    yield from _about_money(facts)
+    for reason in facts["reasons"]:
+        yield f"  {facts['verdict']:10}  {reason}"
+    if facts["state"] == "asked":
+        yield f'  to decide   subn-party accept {facts["run"]}  or  subn-party refuse {facts["run"]} --reason "..."'
+
+
+def _curator(house: House) -> dict[str, str]:
+    return {"url": house.curator.url, "fingerprint": fingerprint(bytes.fromhex(house.curator.key))}
+
+
+def _member(house: House, plan: Plan, place: int) -> dict[str, Any]:
+    member = plan.members[place]
+    found = peer_fingerprint(member.signing_key, member.exchange_key)
+    noted = house.settings.peers.get(member.name)
+    is_own = member.signing_key == house.keys.identity.signing.public
+    compared = is_own or (noted is not None and noted.fingerprint == found)
+    return {"name": member.name, "rows": member.rows, "fingerprint": found, "compared": compared, "you": is_own}
+
+
+def _committed(facts: dict[str, Any]) -> Fraction:
+    """What the data set has spent and set aside, this run included."""
+    budget = facts["budget"] or {"spent": "0", "reserved": "0"}
+    is_to_come = facts["state"] in ("asked", "accepted")
+    return Fraction(budget["spent"]) + Fraction(budget["reserved"]) + (Fraction(facts["price"]) if is_to_come else 0)
+
+
+def _steps(house: House, request: Request) -> list[dict[str, Any]]:
+    """What this party is asked in every step; nothing if no party can agree to the plan. Only shown, not judged."""
+    found = _worked_out(request.plan, request.schema_text)
+    if found is None:
+        return []
+    terms, predicted = found
+    try:
+        me = place_in(house, terms)
+    except SubnError:
+        return []
+    return [
+        _step(terms, me, index, one) for index, one in enumerate(predicted.steps) if me in terms.steps[index].parties
+    ]
+
+
+@lru_cache(maxsize=64)
+def _worked_out(plan: str, schema_text: str) -> tuple[Terms, Forecast] | None:
+    """Kept, because a page that is looked at again and again shows the same plan."""
+    try:
+        terms = agree(Plan.model_validate_json(plan), Schema.parse(schema_text), smallest_key=0)
+        return terms, forecast(terms)
+    except SubnError:
+        return None
+
+
+def _step(terms: Terms, me: int, index: int, found: StepForecast) -> dict[str, Any]:
+    step = terms.steps[index]
+    return {
+        "step": step.name,
+        "tables": found.tables,
+        "cells": found.cells,
+        "bytes": found.bytes_per_party,
+        "price": str(step.charge(me)),
+        "picks": terms.plan.picks[me] if step.stage == "initial" else 0,
+    }
+
+
+def _ending(facts: dict[str, Any]) -> str:
+    outcome = f", {facts['outcome']}" if facts["outcome"] else ""
+    return outcome + (f": {facts['reason']}" if facts["reason"] else "")
+
+
+def _about_parties(facts: dict[str, Any]) -> Iterator[str]:
+    curator = facts["curator"]
+    yield f"  asked by    the curator at {curator['url']} (fingerprint {curator['fingerprint']})"
+    for member in facts["parties"]:
+        compared = "compared" if member["compared"] else f"NOT compared: {member['fingerprint']}"
+        yield f"  together    {member['name']}, {member['rows']:,} rows ({'you' if member['you'] else compared})"
+    yield f"  protected   from {protected_from(facts['insiders'])}"
+
+
+def _about_steps(steps: list[dict[str, Any]]) -> Iterator[str]:
+    if steps:
+        yield f"  {'phase':20} {'tables':>8} {'cells':>12} {'bytes':>12}   price"
+    for step in steps:
+        what = f"{step['picks']} picks" if step["picks"] else f"{step['tables']:,}"
+        yield f"  {step['step']:20} {what:>8} {step['cells']:>12,} {step['bytes']:>12,}   {amount(step['price'])}"
+
+
+def _about_money(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"  price       {amount(facts['price'])} in all; {amount(facts['spent'])} of it is spent"
+    if facts["delta"] != "0":
+        yield f"  delta       {amount(facts['delta'])}; {amount(facts['spent_delta'])} of it is spent"
+    budget = facts["budget"]
+    if budget is not None:
+        yield (
+            f"  budget      {amount(budget['total'])} for ever: {amount(budget['spent'])} spent, "
+            f"{amount(budget['reserved'])} set aside, {amount(budget['left'])} left"
+        )
+        if facts["state"] == "asked":
+            remains = max(Fraction(0), Fraction(budget["left"]) - Fraction(facts["price"]))
+            yield f"  afterwards  {amount(str(remains))} would be left"
+            yield f"  it means    {promise(facts)}"
+            yield from (f"              {one}" for one in owners_conditions(facts["insiders"]))

@@ -1,0 +1,99 @@
+"""What a network's families will say about pairs of attributes: each child is counted beside as many parents as fit.
+
+It does not know which network it will be; method independent's parties each have their own.
+"""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from protocol.forecast.coverage import Counted, Evidence, kinds_of, lean_of, left_out, sizes_of
+from protocol.forecast.typical_tables import strength_of_picks
+from protocol.network.limits import Limits
+from protocol.plan.plan import Plan
+from protocol.plan.terms import Terms
+from protocol.secure_sum.plain import retained_variance
+
+
+def evidence_of_networks(terms: Terms) -> list[Evidence]:
+    """Of the one network; method independent: of each party's, those with about as many rows looked at as alike."""
+    plan = terms.plan
+    if plan.method != "independent":
+        return [_of_network(terms, terms.limits, plan.total_rows, _lean(terms))]
+    alike: dict[int, list[int]] = {}
+    for party, member in enumerate(plan.members):
+        alike.setdefault(round(2 * math.log2(member.rows)), []).append(party)
+    weights = [member.rows / plan.total_rows for member in plan.members]
+    tables = 1 / math.fsum(weight**2 for weight in weights)
+    return [
+        replace(
+            _of_network(terms, terms.local_limits(group[0]), plan.members[group[0]].rows, _own_lean(plan, group[0])),
+            tables=tables,
+            weight=math.fsum(weights[party] for party in group),
+        )
+        for group in alike.values()
+    ]
+
+
+def _of_network(terms: Terms, limits: Limits, rows: int, lean: float) -> Evidence:
+    plan, sizes = terms.plan, sizes_of(terms)
+    kinds, parents = kinds_of(sizes), _parents(sizes, limits) if _has_structure(plan) else dict.fromkeys(sizes, 0.0)
+    largest = max(limits.cells or 2 ** (1 + (limits.degree or 0)), max(sizes))
+    fitting = {shape: many for shape, many in kinds.items() if math.prod(shape) <= largest}
+    held = min(math.fsum(parents[size] for size in sizes), sum(fitting.values()))
+    variance = _noise(plan, plan.split[-1] / _families(terms, limits))
+    scale = math.fsum(math.log(size) for size in sizes) / len(sizes)
+    cells = {size: size * math.exp(parents[size] * scale) for size in sizes}
+    usual = math.fsum(cells[size] for size in sizes) / len(sizes)
+    share = held / sum(fitting.values()) if held else 0.0
+    return Evidence(
+        kinds,
+        {size: variance * cells[size] / size for size in sizes},
+        {shape: Counted(share, variance * max(1.0, usual / math.prod(shape))) for shape in fitting},
+        left_out(sum(kinds.values()), held, held * strength_of_picks(lean)),
+        rows,
+        False,
+    )
+
+
+def _has_structure(plan: Plan) -> bool:
+    return any(plan.split[:-1])
+
+
+def _parents(sizes: list[int], limits: Limits) -> dict[int, float]:
+    """How many parents a child of each size has: as many as fit beside it, but not more than are placed before it."""
+    placed, scale = (len(sizes) - 1) / 2, math.fsum(math.log(size) for size in sizes) / len(sizes)
+    found = {}
+    for size in set(sizes):
+        fitting = placed if limits.cells is None else max(0.0, math.log(max(1, limits.cells) / size)) / (scale or 1)
+        found[size] = min(placed, fitting, placed if limits.degree is None else limits.degree)
+    return found
+
+
+def _families(terms: Terms, limits: Limits) -> int:
+    """That are not part of others: in a network of bits the first ones nest."""
+    return max(1, terms.domain.count - (limits.degree or 0 if terms.domain.is_binary else 0))
+
+
+def _noise(plan: Plan, budget: Fraction) -> float:
+    """The variance in a cell of a family's table."""
+    rate = plan.law.rate(budget)
+    return plan.law.variance(rate) if plan.method == "independent" else retained_variance(plan, rate)
+
+
+def _lean(terms: Terms) -> float:
+    """The mean over all parties. DP-CCBN compares noisy tables and leans nowhere: the noisiest seem the strongest."""
+    plan = terms.plan
+    if plan.method != "dp-subn" or not plan.split[1]:
+        return 0.0
+    placing = {party: plan.split[1] / picks for party, picks in enumerate(plan.picks) if picks}
+    return math.fsum(_lean_at(plan, party, budget) for party, budget in placing.items()) / len(placing)
+
+
+def _own_lean(plan: Plan, party: int) -> float:
+    """A party that stands alone places all variables but the first privately, as many as the plan's picks are."""
+    return _lean_at(plan, party, plan.split[0] / max(1, sum(plan.picks) - 1))
+
+
+def _lean_at(plan: Plan, party: int, budget: Fraction) -> float:
+    return lean_of(plan, party, float(plan.law.choice_epsilon(budget, plan.choice)))

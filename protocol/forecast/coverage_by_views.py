@@ -1,0 +1,32 @@
+"""What views say about every pair of attributes: all are counted, each in one view, and every attribute in many.
+
+It does not know networks or picks.
+"""
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+from protocol.forecast.coverage import Counted, Evidence, kinds_of, sizes_of
+from protocol.forecast.typical_tables import Shape
+from protocol.plan.terms import Terms
+from protocol.secure_sum.plain import retained_variance
+
+_LEAST = 1e-9  # variance; with so much budget that no noise is drawn at all
+
+
+def evidence_of_views(terms: Terms) -> Evidence:
+    plan, sizes = terms.plan, sizes_of(terms)
+    step = next(step for step in terms.steps if step.stage == "correlations")
+    views, rates = terms.cover.views, terms.noise_rates(step, terms.cover.view_cells)
+    noise = {rate: retained_variance(plan, rate) for rate in set(rates)}
+    precision, variances, seen = [0.0] * len(sizes), defaultdict[Shape, float](float), Counter[Shape]()
+    for view, cells, rate in zip(views, terms.cover.view_cells, rates, strict=True):
+        whole = max(noise[rate] * cells, _LEAST)
+        for variable in view:
+            precision[variable] += sizes[variable] / whole
+        for a, b in combinations(sorted(sizes[variable] for variable in view), 2):
+            variances[a, b] += whole / (a * b)
+            seen[a, b] += 1
+    single = {size: 1 / precision[variable] for variable, size in enumerate(sizes)}
+    pairs = {shape: Counted(1.0, variances[shape] / count) for shape, count in seen.items()}
+    return Evidence(kinds_of(sizes), single, pairs, 0.0, plan.total_rows, True)

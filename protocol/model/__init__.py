@@ -1,0 +1,1 @@
+"""The estimate from all released tables: graphical model, rare categories, sampling."""

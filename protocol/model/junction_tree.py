@@ -1,0 +1,193 @@
+"""Junction trees: the cliques over which a model of several overlapping tables can be calculated exactly.
+
+It does not know counts, noise or how a model is fitted.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.tables.domain import Variables
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Cliques from the root outwards; `parents[i]` is an earlier clique, which holds all that i shares with earlier.
+
+    A clique names what is new in it first and what it shares with its parent last, so that sums over the new
+    variables run over the first axis of a matrix.
+    """
+
+    sizes: tuple[int, ...]  # codes of every variable
+    cliques: tuple[Variables, ...]
+    parents: tuple[int, ...]  # of the root: itself
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], tables: Iterable[Variables]) -> "JunctionTree":
+        """A tree in which every table lies inside one clique."""
+        cliques = maximal_cliques(sizes, tables)
+        order, parents = _spanning_tree(cliques)
+        in_order = [cliques[i] for i in order]
+        return cls(tuple(sizes), tuple(_new_first(in_order, parents, place) for place in range(len(order))), parents)
+
+    @cached_property
+    def separators(self) -> tuple[Variables, ...]:
+        """What each clique shares with its parent, in the clique's order; nothing at the root."""
+        return tuple(
+            tuple(v for v in clique if place and v in self.cliques[parent])
+            for place, (clique, parent) in enumerate(zip(self.cliques, self.parents, strict=True))
+        )
+
+    @cached_property
+    def _above(self) -> tuple[NDArray[np.intp], ...]:
+        """For every cell of a clique's parent its place in a table over what the two share."""
+        return tuple(
+            places(self.sizes, self.cliques[parent], separator)
+            for parent, separator in zip(self.parents, self.separators, strict=True)
+        )
+
+    @cached_property
+    def _shared(self) -> tuple[int, ...]:
+        return tuple(cells(self.sizes, separator) for separator in self.separators)
+
+    def home(self, variables: Iterable[int]) -> int:
+        """The smallest clique with all these variables."""
+        wanted = set(variables)
+        fitting = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        return min(fitting, key=lambda i: cells(self.sizes, self.cliques[i]))
+
+    def shape(self, clique: Variables) -> tuple[int, ...]:
+        return tuple(self.sizes[v] for v in clique)
+
+    def marginals(self, potentials: Sequence[Array]) -> tuple[list[Array], float]:
+        """Every clique's distribution under the product of exp(potentials), and the logarithm of that product's sum.
+
+        Sum-product, inwards and outwards.
+        """
+        gathered, conditionals = [potential.ravel() for potential in potentials], list[Array]()
+        for place in range(len(self.cliques) - 1, -1, -1):
+            logs = gathered[place].reshape(-1, self._shared[place])
+            largest = logs.max(axis=0)
+            weights = np.exp(logs - largest)
+            summed = weights.sum(axis=0)
+            conditionals.append(weights / summed)
+            message = largest + np.log(summed)
+            if place:
+                gathered[self.parents[place]] = gathered[self.parents[place]] + message[self._above[place]]
+        return self._outwards(conditionals[::-1], potentials), float(message[0])
+
+    def _outwards(self, conditionals: Sequence[Array], potentials: Sequence[Array]) -> list[Array]:
+        """Distributions from what each clique says of its new variables given those that it shares."""
+        found = [conditionals[0].ravel()]
+        for place in range(1, len(self.cliques)):
+            above = found[self.parents[place]]
+            known = np.bincount(self._above[place], weights=above, minlength=self._shared[place])
+            found.append((conditionals[place] * known).ravel())
+        return [own.reshape(potential.shape) for own, potential in zip(found, potentials, strict=True)]
+
+
+def places(sizes: Sequence[int], clique: Variables, inside: Variables) -> NDArray[np.intp]:
+    """For every cell of a clique, its place in a table over some of its variables, the last one fastest."""
+    found = np.zeros((1,) * len(clique), dtype=np.intp)
+    for variable in inside:
+        axis = [sizes[v] if v == variable else 1 for v in clique]
+        found = found * sizes[variable] + np.arange(sizes[variable]).reshape(axis)
+    return np.broadcast_to(found, [sizes[v] for v in clique]).ravel()
+
+
+def cells(sizes: Sequence[int], variables: Iterable[int]) -> int:
+    return math.prod(sizes[v] for v in variables)
+
+
+def model_cells(sizes: Sequence[int], tables: Iterable[Variables]) -> int:
+    """How many numbers a model of these tables is made of."""
+    return sum(cells(sizes, clique) for clique in maximal_cliques(sizes, tables))
+
+
+def maximal_cliques(sizes: Sequence[int], tables: Iterable[Variables]) -> list[Variables]:
+    """Of a triangulated graph in which every table is connected: whoever adds fewest edges is eliminated next."""
+    found: list[int] = []
+    for variable, neighbours in elimination(sizes, tables):
+        clique = neighbours | 1 << variable
+        if not any(clique & ~other == 0 for other in found):
+            found.append(clique)
+    return [_members(clique) for clique in found]
+
+
+def elimination(sizes: Sequence[int], tables: Iterable[Variables]) -> Iterator[tuple[int, int]]:
+    """The variables in the order of their elimination, each with a mask of its neighbours that are left."""
+    adjacent = _graph(len(sizes), tables)
+    weights = [math.log(max(2, size)) for size in sizes]
+    ranks = {v: _rank(adjacent, weights, v) for v in range(len(sizes))}
+    while ranks:
+        variable = min(ranks, key=ranks.__getitem__)
+        neighbours, (missing, _, _) = adjacent[variable], ranks.pop(variable)
+        yield variable, neighbours
+        changed = neighbours
+        for other in _members(neighbours):
+            # New edges also change what is missing around whoever has both of their ends beside it.
+            changed |= adjacent[other] if missing else 0
+            adjacent[other] = (adjacent[other] | neighbours) & ~(1 << other | 1 << variable)
+        ranks |= {v: _rank(adjacent, weights, v) for v in _members(changed & ~(1 << variable))}
+
+
+def _rank(adjacent: Sequence[int], weights: Sequence[float], variable: int) -> tuple[int, float, int]:
+    """Who adds fewest edges is eliminated next, and among them whoever makes the smallest clique."""
+    return _missing_edges(adjacent, variable), _weight(weights, adjacent[variable] | 1 << variable), variable
+
+
+def _graph(count: int, tables: Iterable[Variables]) -> list[int]:
+    """For every variable a mask of the variables that it shares a table with."""
+    adjacent = [0] * count
+    for table in tables:
+        mask = sum(1 << v for v in table)
+        for variable in table:
+            adjacent[variable] |= mask & ~(1 << variable)
+    return adjacent
+
+
+def _missing_edges(adjacent: Sequence[int], variable: int) -> int:
+    """Twice the number of neighbours that are not neighbours of each other."""
+    around = adjacent[variable]
+    return sum((around & ~adjacent[other] & ~(1 << other)).bit_count() for other in _members(around))
+
+
+def _weight(weights: Sequence[float], mask: int) -> float:
+    return sum(weights[v] for v in _members(mask))
+
+
+def _members(mask: int) -> Variables:
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return tuple(found)
+
+
+def _spanning_tree(cliques: Sequence[Variables]) -> tuple[list[int], tuple[int, ...]]:
+    """The cliques' order and parents in the tree whose neighbours share most (Prim)."""
+    sets = [set(clique) for clique in cliques]
+    order, parents = [0], [0]
+    outside = set(range(1, len(cliques)))
+    while outside:
+        _, _, place, clique = max(
+            (len(sets[inner] & sets[outer]), -outer, place, outer)
+            for outer in outside
+            for place, inner in enumerate(order)
+        )
+        order.append(clique)
+        parents.append(place)
+        outside.discard(clique)
+    return order, tuple(parents)
+
+
+def _new_first(cliques: Sequence[Variables], parents: Sequence[int], place: int) -> Variables:
+    above = cliques[parents[place]] if place else ()
+    return tuple(sorted(cliques[place], key=lambda v: (v in above, v)))

@@ -1,0 +1,98 @@
+"""Merging: categories whose noisy counts do not rise above the noise are counted as one, and spread again at the end.
+
+It does not know how a model is fitted or drawn from.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from protocol.model.junction_tree import Array
+from protocol.model.systematic_sampling import cumulative_shares, systematic
+from protocol.tables.domain import Domain, Merged
+from protocol.tables.marginal import Table, project_to_simplex
+
+Groups = NDArray[np.intp]
+# What a category's count has to rise above, measured on Adult: its own noise, and that of cells of the tables to come.
+_OWN_DEVIATIONS = 1.0
+_CELLS_NOISE = 2.5
+
+
+@dataclass(frozen=True, eq=False)
+class Merging:
+    """For every variable the merged code of every code, and how a merged code is spread over its codes."""
+
+    groups: tuple[Groups, ...]
+    weights: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, domain: Domain, single: Mapping[int, Table], total: float) -> "Merging":
+        """Weights come from noisy tables of single variables; without one all codes are alike."""
+        coarsest = [domain.variables[v] for v in domain.coarsest(range(domain.count))]
+        groups = [range(variable.size) if variable.groups is None else variable.groups for variable in coarsest]
+        return cls(
+            tuple(np.array(own, dtype=np.intp) for own in groups),
+            tuple(_weights(size, single.get(v), total) for v, size in enumerate(domain.sizes[: domain.count])),
+        )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(int(own.max()) + 1 for own in self.groups)
+
+    def merge(self, table: Table) -> tuple[Table, Array]:
+        """A single variable's table over merged codes, and the variance of every cell."""
+        (variable,) = table.variables
+        counts, codes = np.zeros(self.sizes[variable]), np.zeros(self.sizes[variable])
+        np.add.at(counts, self.groups[variable], table.counts)
+        np.add.at(codes, self.groups[variable], 1.0)
+        return Table(table.variables, counts, table.variance), codes * table.variance
+
+    def spread(self, columns: Sequence[Groups], stream: Stream) -> list[Groups]:
+        """Codes from merged codes."""
+        return [self._spread(variable, column, stream) for variable, column in enumerate(columns)]
+
+    def _spread(self, variable: int, column: Groups, stream: Stream) -> Groups:
+        groups = self.groups[variable]
+        if self.sizes[variable] == len(groups):
+            return column
+        inside = groups[None, :] == np.arange(self.sizes[variable])[:, None]
+        return systematic(cumulative_shares(inside * self.weights[variable]), column, stream)
+
+
+def merged_by(tables: Sequence[Table], noise: float) -> tuple[Merged, ...]:
+    """Of variables that were counted alone: what becomes of the categories that noise hides.
+
+    `noise` is the mean size of the noise of a cell of the tables that will count several variables.
+    """
+    found = ((table.variables[0], _groups(table, noise)) for table in tables if len(table.variables) == 1)
+    return tuple((variable, groups) for variable, groups in sorted(found) if max(groups) + 1 < len(groups))
+
+
+def spread_table(table: Table, domain: Domain, merging: Merging) -> Table:
+    """A table over merged variables as one over the plan's own; its variance stands for as much noise in all cells."""
+    counts = np.asarray(table.counts, dtype=np.float64)
+    for axis, variable in enumerate(map(domain.base, table.variables)):
+        groups, weights = merging.groups[variable], merging.weights[variable]
+        whole = np.bincount(groups, weights)[groups]
+        alike = 1 / np.bincount(groups)[groups]
+        shares = np.divide(weights, whole, out=alike, where=whole > 0)
+        shape = [-1 if other == axis else 1 for other in range(counts.ndim)]
+        counts = counts.take(groups, axis=axis) * shares.reshape(shape)
+    variables = tuple(map(domain.base, table.variables))
+    return Table(variables, counts, table.variance * (table.counts.size / counts.size) ** 2)
+
+
+def _groups(table: Table, noise: float) -> tuple[int, ...]:
+    """Supported codes first, in their order; then one merged code for all others, if there are at least two."""
+    size = len(table.counts)
+    weak = table.counts < max(_OWN_DEVIATIONS * np.sqrt(table.variance), _CELLS_NOISE * noise)
+    if size == 2 or weak.sum() < 2 or weak.all():
+        return tuple(range(size))
+    return tuple(np.where(weak, (~weak).sum(), np.cumsum(~weak) - 1).tolist())
+
+
+def _weights(size: int, table: Table | None, total: float) -> Array:
+    return np.ones(size) if table is None else project_to_simplex(table.counts, total)

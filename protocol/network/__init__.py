@@ -1,0 +1,1 @@
+"""Bayesian networks: families, limits, the search frontier, mutual information."""

@@ -1,0 +1,128 @@
+"""All maximal parent sets of a variable (PrivBayes Algorithms 5 and 6), from public numbers alone.
+
+It does not know rows, scores or how one of them is picked.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
+from math import comb, prod
+from operator import neg
+
+from protocol.network.limits import Limits
+from protocol.tables.domain import Domain, Variables
+
+Levels = tuple[tuple[int, int], ...]  # of one base variable, from coarse to fine: (variant, size)
+
+
+def parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits) -> list[Variables]:
+    """The sets of variants of the placed base variables that are admitted and can neither grow nor become finer."""
+    return sorted(_maximal_sets(*_question(domain, child, placed, limits)))
+
+
+def count_parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits, most: int) -> int:
+    """How many they are; it stops counting at `most`."""
+    levels, room, degree = _question(domain, child, placed, limits)
+    size = _uniform_size(levels, room, degree)
+    if size is not None:
+        return min(most, comb(len(levels), size))
+    if room is not None and all(len(variants) == 1 for variants in levels):
+        return min(most, _count_by_sizes(Counter(variants[0][1] for variants in levels), room, degree))
+    return sum(1 for _ in islice(_maximal_sets(levels, room, degree), most))
+
+
+def _question(
+    domain: Domain, child: int, placed: Sequence[int], limits: Limits
+) -> tuple[list[Levels], int | None, int]:
+    """What may be chosen, how many cells the parents may have, and how many there may be."""
+    levels = [tuple((v, domain.sizes[v]) for v in reversed(domain.variants[base])) for base in sorted(placed)]
+    room = None if limits.cells is None else limits.cells // domain.sizes[child]
+    degree = len(levels) if limits.degree is None else min(limits.degree, len(levels))
+    return levels, room, degree
+
+
+def _uniform_size(levels: Sequence[Levels], room: int | None, degree: int) -> int | None:
+    """If the maximal sets are all sets of one size, unaffected by levels: that size."""
+    if any(len(variants) > 1 for variants in levels):
+        return None
+    sizes = sorted(variants[0][1] for variants in levels)
+    if room is None:
+        return degree
+    for size in range(degree, -1, -1):
+        largest_fits = prod(sizes[len(sizes) - size :]) <= room
+        none_can_grow = size == degree or prod(sizes[: size + 1]) > room
+        if not none_can_grow:
+            return None
+        if largest_fits:
+            return size
+    return 0  # not even the child alone is admitted, but it has to be modelled
+
+
+def _count_by_sizes(sizes: Counter[int], room: int, degree: int) -> int:
+    """Variables of one size are alike: not sets are gone through, but how many of each size a set has."""
+    ways: Counter[tuple[int, int, int]] = Counter({(1, 0, room + 1): 1})  # cells, variables, smallest that is left out
+    for size, many in sorted(sizes.items(), reverse=True):
+        longer: Counter[tuple[int, int, int]] = Counter()
+        for (cells, taken, left), count in ways.items():
+            for more in range(min(many, degree - taken) + 1):
+                if cells * size**more > room:
+                    break
+                longer[cells * size**more, taken + more, size if more < many else left] += count * comb(many, more)
+        ways = longer
+    return sum(count for (cells, taken, left), count in ways.items() if taken == degree or cells * left > room)
+
+
+def _maximal_sets(levels: Sequence[Levels], room: int | None, degree: int) -> Iterator[Variables]:
+    size = _uniform_size(levels, room, degree)
+    if size is not None:
+        yield from combinations([variants[0][0] for variants in levels], size)
+    elif room is None:  # without a limit on cells the finest variants are always the better ones
+        yield from combinations([variants[-1][0] for variants in levels], degree)
+    else:
+        yield from _search(levels, room, degree)
+
+
+def _search(levels: Sequence[Levels], room: int, degree: int) -> Iterator[Variables]:
+    """Decide variable after variable, large ones first: leave it out, or take one of its levels.
+
+    A finished set is maximal if it has at least `needed` cells, or else what it took coarser than possible could be
+    had finer; and, unless it is full, at least `wanted`, or else something left out would still fit. Branches that
+    cannot reach as much are cut. With one level each and no limit on the degree that leaves no branch in vain,
+    because variables that come later are no larger than those left out and can fill the room.
+    """
+    order = sorted(levels, key=lambda variants: -variants[0][1])
+    smallest = [variants[0][1] for variants in order]
+    reachable = _reachable_cells(order, room)
+    waiting: list[tuple[int, Variables, int, int, int]] = [(0, (), 1, 0, 0)]
+    while waiting:
+        place, chosen, cells, needed, wanted = waiting.pop()
+        place = bisect_left(smallest, -(room // cells), lo=place, key=neg)  # what does not fit any more is out
+        full = len(chosen) == degree
+        may_get_full = degree - len(chosen) <= len(order) - place
+        least = needed if may_get_full else max(needed, wanted)
+        if full or place == len(order):
+            if cells >= least:
+                yield tuple(sorted(chosen))
+        elif cells * reachable[place] >= least:
+            left_out = max(wanted, room // smallest[place] + 1)
+            waiting.append((place + 1, chosen, cells, needed, left_out))
+            for variant, size, finer in _with_finer(order[place]):
+                if cells * size <= room:
+                    refined = max(needed, room * size // finer + 1) if finer else needed
+                    waiting.append((place + 1, (*chosen, variant), cells * size, refined, wanted))
+
+
+def _reachable_cells(order: Sequence[Levels], room: int) -> list[int]:
+    """How many cells all variables from a place on have at their finest; more than `room` is not told apart."""
+    cells = [1]
+    for variants in reversed(order):
+        cells.append(min(cells[-1] * variants[-1][1], room + 1))
+    return cells[::-1]
+
+
+def _with_finer(variants: Levels) -> Iterator[tuple[int, int, int | None]]:
+    """Every variant with its size and the size of the next finer one."""
+    finer = [size for _, size in variants[1:]]
+    for (variant, size), next_size in zip(variants, [*finer, None], strict=True):
+        yield variant, size, next_size

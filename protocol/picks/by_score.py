@@ -1,0 +1,104 @@
+"""One private pick of a variable and its parents on one party's rows (PrivBayes Algorithm 4, line 11).
+
+It does not know how the budget was divided or which pick of the network this is.
+
+Cost: a run counts each family once, by `counting`: on 15,000 rows of 15 native variables all picks take well below a
+second; at 10^8 rows a native family takes about 0.2 seconds, a binary one some milliseconds. With 200 variables it is
+the number of candidates that counts: `count_candidates` tells it before any row is read.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from crypto.sampling.choice import exponential_choice, permute_and_flip
+from protocol.network.limits import Limits
+from protocol.network.parent_sets import count_parent_sets, parent_sets
+from protocol.picks.scores import Scoring, scoring
+from protocol.privacy.mechanisms import Choice
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Domain, Variables
+
+Candidate = tuple[int, Variables]  # child, parents
+Shape = tuple[int, int]  # codes of the child, cells of the parents
+_CELLS_AT_ONCE = 1 << 22  # of tables counted before they are scored: 32 MB
+
+
+def candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], limits: Limits) -> list[Candidate]:
+    """Every unplaced variable with each of its maximal parent sets among the placed ones."""
+    by_size: dict[int, list[Variables]] = {}  # a child's maximal sets depend on its size alone
+    for child in unplaced:
+        size = domain.sizes[child]
+        if size not in by_size:
+            by_size[size] = parent_sets(domain, child, placed, limits)
+    return [(child, parents) for child in unplaced for parents in by_size[domain.sizes[child]]]
+
+
+def count_candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], limits: Limits, most: int) -> int:
+    """How many `candidates` there are, from public numbers alone; it stops counting at `most`."""
+    by_size: dict[int, int] = {}
+    for child in unplaced:
+        size = domain.sizes[child]
+        if size not in by_size:
+            by_size[size] = count_parent_sets(domain, child, placed, limits, most)
+    return min(most, sum(by_size[domain.sizes[child]] for child in unplaced))
+
+
+def choose(
+    rows: Rows, families: Sequence[Candidate], score: str, epsilon: Fraction, mechanism: Choice, stream: Stream
+) -> Candidate:
+    """Pick one of the families, the better the likelier. Privacy: epsilon for these rows (`scores.md`)."""
+    rule = scoring(score, rows.count, rows.domain)
+    scores = family_scores(rows, families, rule)
+    rate = epsilon / (2 * rule.sensitivity)
+    if mechanism == "exponential":
+        return families[exponential_choice(scores, rate, stream)]
+    span = rule.span(max(rows.domain.sizes[child] for child, _ in families))
+    return families[permute_and_flip(scores, rate, span, stream)]
+
+
+def family_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
+    """The score of every family; what earlier picks have scored is not counted again."""
+    known = [rows.remembered((rule.name, family)) for family in families]
+    fresh = [place for place, value in enumerate(known) if value is None]
+    scores = np.array([value or 0 for value in known], dtype=np.int64)
+    scores[fresh] = _fresh_scores(rows, [families[place] for place in fresh], rule)
+    for place in fresh:
+        rows.remember((rule.name, families[place]), int(scores[place]))
+    return scores
+
+
+def _fresh_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
+    scores = np.zeros(len(families), dtype=np.int64)
+    for piece in _pieces(rows.domain, families):
+        for shape, places in piece.items():
+            scores[places] = rule.scores(_counts(rows, [families[place] for place in places], shape))
+    return scores
+
+
+def _pieces(domain: Domain, families: Sequence[Candidate]) -> Iterator[dict[Shape, list[int]]]:
+    """Where the families stand, by shape, so many at a time that their tables fit in memory; same parents together."""
+    piece: dict[Shape, list[int]] = {}
+    cells = 0
+    for place in sorted(range(len(families)), key=lambda place: families[place][1]):
+        child, parents = families[place]
+        shape = domain.sizes[child], domain.cells(parents)
+        piece.setdefault(shape, []).append(place)
+        cells += shape[0] * shape[1]
+        if cells >= _CELLS_AT_ONCE:
+            yield piece
+            piece, cells = {}, 0
+    yield piece
+
+
+def _counts(rows: Rows, families: Sequence[Candidate], shape: Shape) -> NDArray[np.int64]:
+    """The families' tables, parents' cells last: shape (m, codes of the child, cells of the parents)."""
+    sets = [(*parents, child) for child, parents in families]
+    if rows.has_bits(len(sets[0])):
+        tables = rows.bit_tables(np.array(sets))
+    else:
+        tables = np.array([table.ravel() for table in rows.tables(sets)])
+    return tables.reshape(len(sets), shape[1], shape[0]).transpose(0, 2, 1)

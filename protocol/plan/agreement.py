@@ -1,0 +1,241 @@
+"""Agreeing on terms: a plan is checked against its schema and its own price before anybody joins.
+
+It does not know rows. Every refusal is one sentence that says what was found, what was expected and what to do.
+"""
+
+from fractions import Fraction
+from math import isqrt
+
+from crypto.errors import MalformedKey, NoiseOutOfReach
+from crypto.masking import agree as exchange
+from crypto.paillier.public import LARGEST_BITS, SMALLEST_BITS
+from crypto.signing import check_public
+from protocol.errors import CURATOR, PlanError, PriceError
+from protocol.network.workload import largest_choice
+from protocol.plan.passes import is_sum_pass, parameters_of_model
+from protocol.plan.plan import Plan
+from protocol.plan.schedule import Step
+from protocol.plan.terms import Terms
+from protocol.privacy.usefulness import useful_degree
+from protocol.secure_sum.plain import Layout, packing, total_bound
+from protocol.tables.schema import Schema
+from protocol.views.cover import SMALLEST_SHARE
+
+PHASES = {
+    "dp-subn": ("correlations", "initial network", "frontier and updates", "parameters"),
+    "dp-ccbn": ("structure", "parameters"),
+    "independent": ("structure", "parameters"),
+}
+
+LARGEST_TOTAL = 2**63
+_ANY_SECRET = bytes(31) + b"\x01"  # whether a public key is proper does not depend on whom it is tried with
+
+
+def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Terms:
+    """The terms, if the plan can be run and nobody pays more than epsilon. Only tests lower `smallest_key`."""
+    _check_parties(plan)
+    _check_budget(plan)
+    if plan.schema_hash != schema.hash:
+        raise PlanError(
+            f"the plan is for the schema {plan.schema_hash[:12]}..., this one is {schema.hash[:12]}...: use one schema"
+        )
+    if plan.key_bits < smallest_key:
+        raise PlanError(f"a Paillier key of {plan.key_bits} bits is too small: take 3072, or at least {smallest_key}")
+    if plan.key_bits > LARGEST_BITS:
+        raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
+    terms = Terms(plan, schema)
+    _check_method(terms)
+    _check_prices(terms)
+    _check_degree(terms)
+    _check_noise(terms)
+    return terms
+
+
+def _check_parties(plan: Plan) -> None:
+    names = [member.name for member in plan.members]
+    if len(names) < 2:
+        raise PlanError(f"{len(names)} party is no federation: at least 2 are needed")
+    if len(set(names)) < len(names):
+        raise PlanError("two parties have one name: every party needs a name of its own")
+    keys = [key for member in plan.members for key in (member.signing_key, member.exchange_key)]
+    if len(set(keys)) < len(keys):
+        raise PlanError("a key stands twice in the roster: every party needs a signing and an exchange key of its own")
+    for member in plan.members:
+        if member.name == CURATOR:
+            raise PlanError(f"a party is called {CURATOR!r}: errors could not tell it from the curator")
+        try:
+            check_public(member.signing_key)
+        except MalformedKey as error:
+            raise PlanError(f"the signing key of {member.name} is improper: {error}") from None
+        try:
+            exchange(_ANY_SECRET, member.exchange_key)
+        except MalformedKey:
+            raise PlanError(f"the exchange key of {member.name} is improper: nothing is secret with it") from None
+    if plan.insiders > len(names) - 1:
+        raise PlanError(
+            f"{plan.insiders} insiders among {len(names)} parties leave nobody to protect: at most {len(names) - 1}"
+        )
+
+
+def _check_budget(plan: Plan) -> None:
+    phases = PHASES[plan.method]
+    if plan.epsilon <= 0:
+        raise PlanError(f"epsilon is {plan.epsilon}: it must be positive")
+    if plan.privacy == "pure" and plan.delta:
+        raise PlanError(f"delta is {plan.delta}, but pure privacy has none: choose privacy=zcdp, or leave delta out")
+    if plan.privacy == "zcdp" and not 0 < plan.delta < Fraction(1, plan.total_rows):
+        raise PlanError(
+            f"delta is {plan.delta}: with zcdp it must be positive and below 1/{plan.total_rows}, one over the number "
+            "of rows, or whole rows could be published"
+        )
+    if len(plan.split) != len(phases):
+        raise PlanError(f"{plan.method} has {len(phases)} budgets ({', '.join(phases)}), {len(plan.split)} are given")
+    for phase, share in zip(phases, plan.split, strict=True):
+        if share < 0:
+            raise PlanError(f"the budget of {phase!r} is {share}: it must not be negative")
+    if not plan.split[-1]:
+        raise PlanError("the budget of 'parameters' is 0: without it there is nothing to sample from")
+    if plan.method == "independent" and not plan.split[0]:
+        raise PlanError("the budget of 'structure' is 0: method independent picks its networks with it")
+    if min(plan.theta, plan.frontier_theta) <= 0:
+        raise PlanError("theta must be positive: it is how many times more information than noise a table must carry")
+
+
+def _check_method(terms: Terms) -> None:
+    plan, domain = terms.plan, terms.domain
+    if plan.score == "F" and not domain.is_binary:
+        raise PlanError("score F is defined for binary variables only: choose score R, or encoding binary or gray")
+    if len(plan.picks) != plan.parties or sum(plan.picks) != domain.count:
+        raise PlanError(
+            f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
+        )
+    if plan.merging and (plan.score, plan.views) != ("M", "single"):
+        raise PlanError(
+            "categories are merged by the counts of single variables, before score M picks: choose update=guided and "
+            "views=single, or merging=false"
+        )
+    if plan.method != "dp-subn":
+        return
+    _check_model(terms)
+    e1, _, e3, _ = plan.split
+    if e3 and not e1:
+        raise PlanError("updates need correlations: give 'correlations' a budget, or 'frontier and updates' none")
+    if e3 and plan.update == "replace" and plan.insiders:
+        raise PlanError(
+            "update=replace protects nobody against other parties, because the party whose noise is kept can take it "
+            "out: choose update=accumulate, or insiders=0 if you trust every party"
+        )
+
+
+def _check_model(terms: Terms) -> None:
+    """What belongs together: picks by the model, tables of single variables, an estimate from everything."""
+    plan = terms.plan
+    by_model = plan.score == "M"
+    if by_model != (plan.update == "guided") or (by_model or plan.views == "single") != (
+        plan.estimate == "graphical-model"
+    ):
+        raise PlanError("score=M, update=guided and estimate=graphical-model go together: choose all of them or none")
+    if plan.estimate == "graphical-model" and plan.encoding != "native":
+        raise PlanError(f"a graphical model holds attributes as they are: choose encoding native, not {plan.encoding}")
+    if not by_model:
+        return
+    if not plan.split[0]:
+        raise PlanError("picks by the model need a model to begin with: give 'correlations' a budget")
+    if len(plan.further) != plan.parties or sum(plan.further) > terms.domain.count:
+        raise PlanError(
+            f"further pairs {plan.further} do not fit {plan.parties} parties and {terms.domain.count} variables: give "
+            "every party a number, together at most one pair for each variable"
+        )
+
+
+def _check_prices(terms: Terms) -> None:
+    plan = terms.plan
+    prices = [terms.price(party) for party in range(plan.parties)]
+    if max(prices) <= plan.epsilon:
+        return
+    dearest = prices.index(max(prices))
+    what = f"this plan costs {plan.members[dearest].name} {max(prices)}, more than epsilon = {plan.epsilon}"
+    if plan.method == "dp-subn" and plan.update == "replace" and plan.split[2]:
+        raise PriceError(f"{what}: {_why_replace_costs(plan)}")
+    raise PriceError(f"{what}: lower the budgets {', '.join(map(str, plan.split))}, or raise epsilon")
+
+
+def _why_replace_costs(plan: Plan) -> str:
+    e1, e2, _, e4 = plan.split
+    largest = max(Fraction(0), (plan.epsilon - e1 - e2 - e4) / plan.parties)
+    return (
+        f"with update=replace the first party's rows are released {plan.parties} times under fresh noise, which the "
+        f"paper's theorem 5 counts once; the largest budget for 'frontier and updates' that fits is {largest}, "
+        "or choose update=accumulate, which releases every row once"
+    )
+
+
+def _check_degree(terms: Terms) -> None:
+    plan, domain = terms.plan, terms.domain
+    if plan.degree is None:
+        return
+    rows = min(m.rows for m in plan.members) if plan.method == "independent" else plan.total_rows
+    if domain.is_binary:
+        affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.law)
+    else:
+        cells = plan.law.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
+        affordable = _parents_that_fit(domain.sizes[: domain.count], cells)
+    if plan.degree > affordable:
+        raise PlanError(
+            f"degree {plan.degree} cannot be afforded: with {rows} rows and {plan.split[-1]} for 'parameters', "
+            f"tables beyond degree {affordable} hold more noise than information"
+        )
+    if terms.limits.degree != plan.degree:
+        raise PlanError(
+            f"degree {plan.degree} means too many families to compare: degree {terms.limits.degree} is the largest here"
+        )
+
+
+def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
+    product, fitting = 1, 0
+    for size in sorted(sizes):
+        product *= size
+        if product > cells:
+            break
+        fitting += 1
+    return max(0, fitting - 1)
+
+
+def _check_noise(terms: Terms) -> None:
+    """The narrowest share of any pass must be in reach of its sampler, and its totals must fit where they are added."""
+    for step in terms.steps:
+        if not step.budget or step.stage == "initial":
+            continue
+        layout = Layout((1,), (_narrowest_rate(terms, step),), terms.plan.total_rows)
+        try:
+            if not is_sum_pass(terms, step):
+                terms.plan.law.bound(*layout.rates)
+            elif terms.plan.noise == "selected":
+                packing(terms.plan, layout)
+            elif total_bound(terms.plan, layout) >= LARGEST_TOTAL:
+                raise NoiseOutOfReach("a total with all its noise takes more than 64 bits; use a larger epsilon")
+        except NoiseOutOfReach as error:
+            raise PlanError(f"the noise of {step.name!r} is too wide: {error}") from error
+
+
+def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
+    """The rate of the table with the smallest share of the step's budget, where as many are asked as can be."""
+    if step.stage == "correlations":
+        return min(terms.noise_rates(step, terms.cover.view_cells))
+    if step.stage == "models":
+        step = parameters_of_model(terms, step)
+    if step.stage == "candidates":
+        # The count is about right; a quarter of the share leaves room for networks with more candidates.
+        return terms.plan.law.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
+    apart = _smallest_share(terms) if step.stage in ("tables", "parameters") else 1
+    return terms.plan.law.rate(step.budget / (apart * terms.domain.count))
+
+
+def _smallest_share(terms: Terms) -> int:
+    """How many times smaller than an equal share that of a table can be, at most; without picks all are single."""
+    plan, sizes = terms.plan, sorted((1, *terms.domain.sizes))
+    if plan.table_budgets == "equal":
+        return 1
+    largest = sizes[-1] * (sizes[-2] if plan.split[1] else 1)
+    smallest = min(2, sizes[1]) if plan.merging else sizes[1]
+    return min(SMALLEST_SHARE, isqrt(-(-largest // smallest) - 1) + 1)

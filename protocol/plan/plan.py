@@ -1,0 +1,105 @@
+"""The plan: everything that a run will do, in public numbers, agreed before any row is read.
+
+It does not know what follows from it (`terms`) or how good defaults are chosen (`presets`).
+"""
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from protocol.exact import Exact, canonical_json, digest
+from protocol.privacy.mechanisms import LAWS, Choice, NoiseLaw, Privacy
+
+Method = Literal["dp-subn", "dp-ccbn", "independent"]
+Preset = Literal["recommended", "paper"]
+Noise = Literal["selected", "distributed", "local"]
+Update = Literal["accumulate", "replace", "joint", "guided"]
+Estimate = Literal["network", "graphical-model"]
+Views = Literal["pairs", "single"]
+TableBudgets = Literal["equal", "square-root"]
+EncodingName = Literal["native", "binary", "gray", "hierarchical"]
+ScoreName = Literal["I", "F", "R", "M"]
+CoverObjective = Literal["expected-error", "paper"]
+CoverBudgets = Literal["equal", "cube-root", "square-root"]
+
+LONGEST_NAME = 200
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+
+
+class Frozen(BaseModel):
+    """Base of everything that is agreed on or sent: immutable, closed, with one spelling."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64"
+    )
+
+
+class Member(Frozen):
+    """A party as the others know it. The number of its rows is public."""
+
+    name: Name
+    rows: Annotated[int, Field(ge=1, le=2 * 10**9)]
+    signing_key: Annotated[bytes, Field(min_length=32, max_length=32)]
+    exchange_key: Annotated[bytes, Field(min_length=32, max_length=32)]
+
+
+class Plan(Frozen):
+    version: Literal[1] = 1
+    run: Name
+    schema_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    members: tuple[Member, ...]
+    method: Method
+    preset: Preset
+    privacy: Privacy = "pure"
+    epsilon: Exact
+    delta: Exact = Fraction(0)
+    # Of epsilon, or with zcdp of rho. dp-subn: e1..e4; dp-ccbn and independent: structure, parameters
+    split: tuple[Exact, ...]
+    insiders: Annotated[int, Field(ge=0)]
+    noise: Noise
+    update: Update
+    rounds: Annotated[int, Field(ge=1, le=100)]  # of update=joint and update=guided
+    encoding: EncodingName
+    score: ScoreName
+    choice: Choice
+    picks: tuple[Annotated[int, Field(ge=0)], ...]  # variables that each party places in phase 2
+    theta: Exact  # usefulness of the network's tables
+    frontier_theta: Exact  # usefulness of the frontier's tables
+    degree: Annotated[int, Field(ge=0)] | None = None  # asked for by the operator instead of theta's
+    cover_objective: CoverObjective
+    cover_budgets: CoverBudgets
+    views: Views = "pairs"  # what phase 1 counts: all pairs by views, or every variable alone
+    further: tuple[Annotated[int, Field(ge=0)], ...] = ()  # update=guided: pairs that each party picks in a round
+    table_budgets: TableBudgets = "equal"  # how the tables of a network share their pass
+    estimate: Estimate = "network"
+    merging: bool = False  # estimate=graphical-model: categories below their noise are modelled as one
+    key_bits: Annotated[int, Field(ge=256, le=16384, multiple_of=8)]
+    rows: Annotated[int, Field(ge=1)]  # of the synthetic table
+
+    @property
+    def parties(self) -> int:
+        return len(self.members)
+
+    @property
+    def total_rows(self) -> int:
+        return sum(member.rows for member in self.members)
+
+    @property
+    def law(self) -> NoiseLaw:
+        return LAWS[self.privacy]
+
+    @property
+    def noise_shares(self) -> int:
+        """Full shares of noise that stay in a sum of noise mode `selected`."""
+        return self.insiders + 1
+
+    @property
+    def guided_rounds(self) -> int:
+        """Rounds of update=guided: none without a budget."""
+        is_guided = self.method == "dp-subn" and self.update == "guided"
+        has_picks = any(self.picks) and any(self.further)
+        return self.rounds if is_guided and all(self.split[1:3]) and has_picks else 0
+
+    def hash(self) -> str:
+        return digest(canonical_json(self.model_dump(mode="json")))

@@ -1,0 +1,191 @@
+"""Plans from few words: the two presets, and what each method takes from them.
+
+It does not know rows; `agreement` checks what comes out.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from pydantic import ValidationError
+
+from protocol.errors import PlanError
+from protocol.exact import allocate, proportional_counts
+from protocol.plan.plan import Member, Method, Plan, Preset
+from protocol.plan.tuning import tuned
+from protocol.privacy.mechanisms import LAWS
+from protocol.privacy.zcdp import largest_rho
+from protocol.tables.encoding import Encoding
+from protocol.tables.schema import Schema
+
+DEFAULT_KEY_BITS = 3072
+DEFAULT_DELTA = Fraction(1, 10**9)
+_RHO_UNITS = 10**18  # rho is rounded down to these, so that it can be read
+
+# PAPER: what the papers say, where it can be said honestly. RECOMMENDED: what has measured better.
+PAPER: dict[str, Any] = {
+    "insiders": 0,
+    "noise": "selected",
+    "update": "replace",
+    "rounds": 1,
+    "encoding": "binary",
+    "choice": "exponential",
+    "theta": Fraction(6),
+    "frontier_theta": Fraction(2),
+    "cover_objective": "paper",
+    "cover_budgets": "equal",
+}
+RECOMMENDED: dict[str, Any] = {
+    "insiders": 1,
+    "noise": "selected",
+    "update": "accumulate",
+    "rounds": 2,
+    "encoding": "native",
+    "choice": "permute-and-flip",
+    "theta": Fraction(6),
+    "frontier_theta": Fraction(2),
+    "cover_objective": "expected-error",
+    "cover_budgets": "cube-root",
+}
+# What changes with zcdp: the exponential mechanism costs a quarter there, and Gaussian variance falls with the budget.
+_ZCDP: dict[Preset, dict[str, Any]] = {
+    "paper": {"choice": "exponential", "delta": DEFAULT_DELTA},
+    "recommended": {"choice": "exponential", "delta": DEFAULT_DELTA, "cover_budgets": "square-root"},
+}
+# How the budget is divided: dp-subn over its four phases; the others over structure and parameters.
+_SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
+    ("dp-subn", "paper"): (1, 1, 1, 1),
+    ("dp-subn", "recommended"): (1, 3, 2, 14),
+    ("dp-ccbn", "paper"): (1, 1),
+    ("dp-ccbn", "recommended"): (1, 1),
+    ("independent", "paper"): (3, 7),  # PrivBayes: beta = 0.3
+    ("independent", "recommended"): (3, 7),
+}
+_PRIVBAYES_THETA = Fraction(4)
+
+
+def make_plan(
+    run: str,
+    schema: Schema,
+    members: Sequence[Member],
+    epsilon: Fraction,
+    method: Method = "dp-subn",
+    preset: Preset = "recommended",
+    **wishes: Any,
+) -> Plan:
+    """The preset's plan with the operator's wishes in it (None means no wish)."""
+    chosen = dict(PAPER if preset == "paper" else RECOMMENDED)
+    if method == "independent":
+        chosen["theta"] = _PRIVBAYES_THETA
+    if wishes.get("privacy") == "zcdp":
+        chosen |= _ZCDP[preset]
+    chosen |= {name: wish for name, wish in wishes.items() if wish is not None}
+    variables = Encoding.of(schema, chosen["encoding"]).domain
+    if method == "dp-subn" and preset == "recommended" and epsilon > 0 and _leaves_the_choice(wishes):
+        chosen |= _guided(variables.sizes[: variables.count], members, epsilon, chosen, wishes)
+    chosen.setdefault("score", _score(method, preset, variables.is_binary))
+    chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
+    chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
+    chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
+    chosen.setdefault("rows", sum(member.rows for member in members))
+    try:
+        return Plan(
+            run=run,
+            schema_hash=schema.hash,
+            members=tuple(members),
+            method=method,
+            preset=preset,
+            epsilon=epsilon,
+            **chosen,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = str(first["loc"][0]).replace("_", " ")
+        raise PlanError(f"{field} of {first['input']!r} cannot be planned: {first['msg']}") from None
+
+
+def _leaves_the_choice(wishes: dict[str, Any]) -> bool:
+    """Whether nothing is wished that belongs to the networks of the papers instead of the model."""
+    asked = {name for name, wish in wishes.items() if wish is not None}
+    if wishes.get("update") == "guided" or wishes.get("score") == "M":
+        return True
+    classical = {"update", "score", "encoding", "theta", "frontier_theta", "degree", "split", "estimate", "picks"}
+    return not asked & classical or (asked & classical == {"encoding"} and wishes["encoding"] == "native")
+
+
+def _guided(
+    sizes: Sequence[int], members: Sequence[Member], epsilon: Fraction, chosen: dict[str, Any], wishes: dict[str, Any]
+) -> dict[str, Any]:
+    """Pairs picked by the model and an estimate from everything, tuned to the plan's public numbers."""
+    asked = {name for name, wish in wishes.items() if wish is not None}
+    parties, insiders = len(members), chosen["insiders"]
+    law = LAWS[chosen.get("privacy", "pure")]
+    budget = _rho(epsilon, chosen["delta"]) if chosen.get("privacy") == "zcdp" else epsilon
+    # Of the noise modes, `distributed` keeps K / (K - t) shares of noise and `selected` t + 1: never fewer.
+    noise = "distributed" if parties > insiders else "selected"
+    tuning = tuned(sizes, [member.rows for member in members], budget, law, insiders)
+    views = wishes.get("views") or tuning.views
+    found = {
+        "noise": noise,
+        "update": "guided",
+        "rounds": tuning.rounds,
+        "score": "M",
+        "views": views,
+        "further": tuning.further,
+        "table_budgets": "square-root",
+        "cover_budgets": "square-root" if views == "single" else chosen["cover_budgets"],
+        "estimate": "graphical-model",
+        "merging": views == "single",
+        "split": tuning.split(budget),
+    }
+    return {name: value for name, value in found.items() if name not in asked}
+
+
+def _score(method: Method, preset: Preset, is_binary: bool) -> str:
+    if preset == "paper" and method != "independent":
+        return "I"
+    return "F" if is_binary else "R"
+
+
+def _split(
+    method: Method, preset: Preset, epsilon: Fraction, parties: int, chosen: dict[str, Any]
+) -> tuple[Fraction, ...]:
+    """Shares of the budget that every party's price adds up to at most; wishes for zcdp are its proportions."""
+    is_zcdp = chosen.get("privacy") == "zcdp"
+    wanted: Sequence[Fraction] | None = chosen.get("split")
+    if wanted is not None and not is_zcdp:
+        return tuple(wanted)
+    budget = _rho(epsilon, chosen["delta"]) if is_zcdp else epsilon
+    if wanted is not None:
+        # Privacy: the first party pays for its rows' exposure in every later update too.
+        exposures = [parties if _is_replaced(method, chosen) and phase == 2 else 1 for phase in range(len(wanted))]
+        whole = sum((share * times for share, times in zip(wanted, exposures, strict=True)), Fraction(0))
+        return tuple(budget * share / whole if whole else share for share in wanted)
+    shares = allocate(budget, _SHARES[method, preset])
+    if _is_replaced(method, chosen):
+        e1, e2, e3, e4 = shares
+        return e1, e2, e3 / parties, e4
+    return shares
+
+
+def _is_replaced(method: Method, chosen: dict[str, Any]) -> bool:
+    return method == "dp-subn" and chosen["update"] == "replace"
+
+
+def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """What (epsilon, delta) buys in all."""
+    if not 0 < delta < 1:
+        raise PlanError(f"delta is {delta}: with zcdp it must lie between 0 and 1, far below one over the rows")
+    rho = Fraction(floor(largest_rho(epsilon, delta) * _RHO_UNITS), _RHO_UNITS)
+    if rho <= 0:
+        raise PlanError(f"epsilon of {epsilon} with delta of {delta} leaves no rho to spend: raise epsilon")
+    return rho
+
+
+def _picks(preset: Preset, variables: int, rows: Sequence[int]) -> tuple[int, ...]:
+    """Paper: floor(d/K) variables each, the last takes the rest. Else by rows, since a pick's noise falls with them."""
+    if preset == "recommended":
+        return proportional_counts(variables, rows)
+    each = variables // len(rows)
+    return (*[each] * (len(rows) - 1), variables - each * (len(rows) - 1))

@@ -1,0 +1,108 @@
+"""How the recommended preset divides a budget: from public numbers alone, with the reason in words.
+
+It does not know rows or networks. The thresholds were chosen on Adult and NLTCS; ACS and Retail were held out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import floor, sqrt
+
+from protocol.exact import allocate, proportional_counts
+from protocol.privacy.mechanisms import GAUSSIAN, NoiseLaw
+from protocol.views.cover import Budgets, cover
+
+Shares = tuple[int, int, int, int]
+_POOR, _RICH = 4, 10  # average count of a pair's cell over the mean noise of as many tables as there are variables
+_TOO_POOR_FOR_PAIRS = 2  # with zcdp; measured down to this
+_LARGEST_PAIR = 16  # cells: beyond it views are out of reach, and searching for them would take long
+_LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts beside one for the last pass
+_NARROWEST_RATE = Fraction(1, 20_000)  # of Laplace noise in shares
+_VIEWS_PAY = 0.12  # expected distance of a pair's table from the true one, below which all pairs are counted
+
+
+@dataclass(frozen=True)
+class Tuning:
+    views: str
+    shares: Shares
+    further: tuple[int, ...]
+    why: str
+    rounds: int = 1
+
+    def split(self, budget: Fraction) -> tuple[Fraction, ...]:
+        return tuple(Fraction(share, sum(self.shares)) * budget for share in self.shares)
+
+
+def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: NoiseLaw, insiders: int) -> Tuning:
+    """Which phases the budget pays for, with noise mode `distributed` wherever there is somebody to protect."""
+    total, count, parties = sum(rows), len(sizes), len(rows)
+    shares_of_noise = parties / (parties - insiders) if parties > insiders else 1.0
+    if count < 2:
+        return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single variable has no network")
+    for_views = _parts_for_views(count, budget, law)
+    expected = pair_error(sizes, total, budget * Fraction(for_views, for_views + 1), law, shares_of_noise)
+    if expected <= _VIEWS_PAY:
+        why = f"views answer every pair within {expected:.3f} of the rows, so that no network is picked privately"
+        return Tuning("pairs", (for_views, 0, 0, 1), (0,) * len(rows), why)
+    support = _support(sizes, total, budget, law) / sqrt(shares_of_noise)
+    if law is GAUSSIAN and support >= _TOO_POOR_FOR_PAIRS:
+        return _in_rounds(support, count, rows)
+    if support < _POOR:
+        why = (
+            f"a pair's cell holds {support:.1f} times its noise: three fifths for single variables, the rest for a tree"
+        )
+        return Tuning("single", (12, 2, 0, 6), (0,) * len(rows), why)
+    rich = support >= _RICH
+    further = count * 2 // 3 if rich else count // 2
+    shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
+    why = f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst"
+    return Tuning("single", shares, proportional_counts(further, rows), why)
+
+
+def _parts_for_views(count: int, budget: Fraction, law: NoiseLaw) -> int:
+    """Of what is left when the last pass, which can only count single variables again, gets one part.
+
+    Shares of Laplace noise are drawn from tables that grow with the noise: it must not become wider than they reach.
+    """
+    if law is GAUSSIAN:
+        return _MOST_FOR_VIEWS
+    widest = law.rate(budget / count) / _NARROWEST_RATE
+    return max(_LEAST_FOR_VIEWS, min(_MOST_FOR_VIEWS, floor(widest) - 1))
+
+
+def _in_rounds(support: float, count: int, rows: Sequence[int]) -> Tuning:
+    """With zcdp noise grows with the root of the number of parts only: picks and tables in more rounds pay."""
+    if support < _POOR:
+        shares, further, rounds = (5, 2, 7, 6), count // 3, 1
+    elif support < _RICH:
+        shares, further, rounds = (4, 2, 9, 5), count * 2 // 5, 2
+    else:
+        shares, further, rounds = (2, 2, 10, 6), count, 2
+    often = "" if rounds == 1 else f" and again in {rounds} rounds"
+    why = (
+        f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst{often}"
+    )
+    return Tuning("single", shares, proportional_counts(further, rows), why, rounds)
+
+
+def pair_error(
+    sizes: Sequence[int], rows: int, budget: Fraction, law: NoiseLaw, shares_of_noise: float, budgets: Budgets = "equal"
+) -> float:
+    """The expected distance of a noisy pair from the true one, when views cover all pairs at this budget."""
+    if max(a * b for a, b in combinations(sizes, 2)) > _LARGEST_PAIR:
+        return 1.0
+    found = cover(sizes, "expected-error", budgets)
+    error = 0.0
+    for view, cells, share in zip(found.views, found.view_cells, allocate(budget, found.weights), strict=True):
+        variance = law.variance(law.rate(share)) * shares_of_noise
+        for pair in combinations(view, 2):
+            own = sizes[pair[0]] * sizes[pair[1]]
+            error += own * law.mean_size(variance * cells / own) / (2 * rows)
+    return error / len(list(combinations(sizes, 2)))
+
+
+def _support(sizes: Sequence[int], rows: int, budget: Fraction, law: NoiseLaw) -> float:
+    pairs = [a * b for a, b in combinations(sizes, 2)]
+    mean_cells = sum(pairs) / len(pairs)
+    return law.useful_cells(rows, len(sizes), budget, Fraction(1)) / mean_cells

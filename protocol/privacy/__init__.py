@@ -1,0 +1,1 @@
+"""What noise costs and how much of it stays: privacy definitions, noise modes, layouts of a pass."""

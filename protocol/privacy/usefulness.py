@@ -1,0 +1,25 @@
+"""How much detail a budget allows under its noise: exact, and from public numbers alone.
+
+It does not know phases (`schedule`) or how noise is drawn (`noise_laws`).
+"""
+
+from fractions import Fraction
+
+from protocol.privacy.mechanisms import LAPLACE, NoiseLaw
+
+
+def useful_degree(rows: int, variables: int, budget: Fraction, theta: Fraction, law: NoiseLaw = LAPLACE) -> int:
+    """The largest k whose families of k + 1 binary variables carry theta times more information than noise.
+
+    PrivBayes, Lemma 4.8: n e / ((d - k) 2^(k+2)) >= theta, for Laplace noise.
+    """
+    degree = 0
+    for k in range(1, variables):
+        if law.useful_cells(rows, variables - k, budget, theta) >= 2 ** (k + 1):
+            degree = k
+    return degree
+
+
+def useful_cells(rows: int, variables: int, budget: Fraction, theta: Fraction, law: NoiseLaw = LAPLACE) -> int:
+    """The same for arbitrary domains (PrivBayes, section 5.2): the largest number of cells of a family's table."""
+    return max(1, law.useful_cells(rows, variables, budget, theta))

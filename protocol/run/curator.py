@@ -1,0 +1,187 @@
+"""A run as the curator's state machine: what it asks of whom next, and what it makes of the answers.
+
+It does not know sockets, storage or clocks, and it cannot decrypt: opening a sum is an argument.
+
+Every function is pure: (state, message, arguments) -> next state. The legal order is `schedule.TRANSITIONS`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from crypto.errors import BrokenSeal, BrokenSum, MalformedCiphertext
+from crypto.signing import verify
+from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn
+from protocol.messages.tasks import Acceptance, Contribution, Count, Invitation, Keys, Learned, Placed, Reply, Task
+from protocol.plan.passes import is_sum_pass
+from protocol.plan.schedule import Step
+from protocol.plan.terms import Terms
+from protocol.secure_sum.plain import WORD_BYTES, CuratorSums
+from protocol.stages.phases import Knowledge, beginning, conclude, entering, local_model, pass_layout, questions
+
+ACCEPTANCE_CONTEXT = b"acceptance of a plan"
+REPLIES: dict[str, type[Reply]] = {
+    "joining": Acceptance,
+    "correlations": Contribution,
+    "initial": Placed,
+    "tables": Contribution,
+    "further": Placed,
+    "update": Contribution,
+    "candidates": Contribution,
+    "models": Learned,
+    "parameters": Contribution,
+}
+
+
+@dataclass(frozen=True)
+class RunKeys:
+    """The public half of a run's Paillier key, and the encrypted indicator (noise mode `selected`)."""
+
+    public_key: bytes
+    indicator: bytes
+
+
+@dataclass(frozen=True)
+class RunState:
+    """Where a run stands."""
+
+    terms: Terms
+    position: int
+    knowledge: Knowledge
+    keys: RunKeys | None = None
+    acceptances: Mapping[int, Acceptance] = field(default_factory=dict)
+    replies: Mapping[int, Reply] = field(default_factory=dict)
+
+    @property
+    def step(self) -> Step | None:
+        """The step that waits for answers; None when the parties have done all they were asked for."""
+        return self.terms.steps[self.position] if self.position < len(self.terms.steps) else None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everybody has answered the step: `move_on` is next."""
+        return self.step is not None and not self.waiting_for
+
+    @property
+    def waiting_for(self) -> tuple[int, ...]:
+        return tuple(party for party in self.step.parties if party not in self.replies) if self.step else ()
+
+
+def begin(terms: Terms, first_variable: int, keys: RunKeys | None) -> RunState:
+    """`first_variable` is drawn blindly by the curator; only DP-CCBN uses it."""
+    return RunState(terms, 0, beginning(terms, first_variable), keys)
+
+
+def tasks(state: RunState) -> dict[int, Task]:
+    """What each party of the current step is asked, answered or not: the same whenever it is asked for."""
+    step, terms = state.step, state.terms
+    if step is None:
+        return {}
+    if step.stage == "joining":
+        schema = terms.schema.to_json()
+        invitation = Invitation(plan=terms.plan_hash, step=step.name, proposal=terms.plan, schema_text=schema)
+        return dict.fromkeys(step.parties, invitation)
+    asked = {party: _with_roster(state, party, task) for party, task in questions(terms, step, state.knowledge).items()}
+    if state.keys is not None and step == _first_sum_pass(terms):
+        return {party: _with_keys(state, party, task) for party, task in asked.items()}
+    return asked
+
+
+def receive(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:
+    """The state after one answer; with the step's last answer it moves on to the next step."""
+    taken = take(state, party, reply, sums)
+    return move_on(taken, sums) if taken.is_complete else taken
+
+
+def take(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:
+    """The state with one more answer, which has passed every check of its own: quick."""
+    step = state.step
+    name = state.terms.plan.members[party].name
+    if step is None or party not in step.parties:
+        raise OutOfTurn(name, f"answered {reply.step!r}, which does not wait for it")
+    if reply.plan != state.terms.plan_hash or reply.step != step.name:
+        raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
+    if party in state.replies:
+        raise OutOfTurn(name, f"answered {step.name!r} twice")
+    _check_reply(state, step, party, reply, sums)
+    return replace(state, replies={**state.replies, party: reply})
+
+
+def move_on(state: RunState, sums: CuratorSums) -> RunState:
+    """From a complete step to the next one: opens the sum and learns from it, which may take long."""
+    step, known = state.step, state.knowledge
+    assert step is not None
+    if step.stage != "joining":
+        try:
+            known = conclude(state.terms, step, known, state.replies, sums)
+        except BrokenSum as error:
+            raise FailedCheck("the parties", f"their contributions to {step.name!r} do not add up: {error}") from error
+    following = replace(state, position=state.position + 1, replies={})
+    if step.stage == "joining":
+        accepted = {p: reply for p, reply in state.replies.items() if isinstance(reply, Acceptance)}
+        following = replace(following, acceptances=accepted)
+    return replace(following, knowledge=entering(state.terms, following.step, known))
+
+
+def _check_reply(state: RunState, step: Step, party: int, reply: Reply, sums: CuratorSums) -> None:
+    name = state.terms.plan.members[party].name
+    if not isinstance(reply, REPLIES[step.stage]):
+        raise MalformedMessage(name, f"answered {step.name!r} with a message of kind {reply.kind!r}")
+    if isinstance(reply, Acceptance):
+        _check_acceptance(state, party, reply)
+    elif isinstance(reply, Contribution):
+        _check_contribution(state, step, party, reply, sums)
+    elif isinstance(reply, Learned):
+        local_model(state.terms, step, party, reply)
+
+
+def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> None:
+    member = state.terms.plan.members[party]
+    expected = state.terms.plan.parties if state.keys is not None else 0
+    if len(acceptance.contributions) != expected:
+        raise FailedCheck(member.name, f"sent {len(acceptance.contributions)} key contributions, {expected} expected")
+    try:
+        verify(member.signing_key, ACCEPTANCE_CONTEXT, state.terms.plan_hash.encode(), acceptance.signature)
+    except BrokenSeal as error:
+        raise FailedCheck(member.name, f"did not sign this plan: {error}") from error
+
+
+def _check_contribution(state: RunState, step: Step, party: int, contribution: Contribution, sums: CuratorSums) -> None:
+    terms, blob = state.terms, contribution.blob
+    name = terms.plan.members[party].name
+    layout = pass_layout(terms, step, state.knowledge) if is_sum_pass(terms, step) else None
+    expected = _delivery_bytes(state, step, party) if layout is None else sums.contribution_bytes(layout)
+    if len(blob) != expected:
+        raise FailedCheck(name, f"sent {len(blob)} bytes for {step.name!r}, {expected} expected")
+    if layout is not None:
+        try:
+            sums.check(layout, blob)
+        except MalformedCiphertext as error:
+            raise FailedCheck(name, f"sent no contribution to {step.name!r}: {error}") from error
+
+
+def _delivery_bytes(state: RunState, step: Step, party: int) -> int:
+    task = questions(state.terms, step, state.knowledge)[party]
+    return WORD_BYTES * sum(state.terms.domain.cells(table) for table in getattr(task, "tables", ()))
+
+
+def _first_sum_pass(terms: Terms) -> Step | None:
+    return next((step for step in terms.steps if is_sum_pass(terms, step)), None)
+
+
+def _with_roster(state: RunState, party: int, task: Task) -> Task:
+    """Everybody's signature under the plan, before a party says anything about its rows."""
+    first = next(step for step in state.terms.steps[1:] if party in step.parties)
+    if state.step != first:
+        return task
+    return task.model_copy(
+        update={"roster": tuple(state.acceptances[one].signature for one in sorted(state.acceptances))}
+    )
+
+
+def _with_keys(state: RunState, party: int, task: Task) -> Task:
+    assert isinstance(task, Count)
+    assert state.keys is not None
+    contributions = tuple(state.acceptances[sender].contributions[party] for sender in sorted(state.acceptances))
+    public_key, indicator = state.keys.public_key, state.keys.indicator
+    keys = Keys(public_key=public_key, indicator=indicator, contributions=contributions)
+    return task.model_copy(update={"keys": keys})

@@ -1,0 +1,39 @@
+"""From a finished run's knowledge to synthetic rows, as many as wanted, batch after batch.
+
+It does not know labels or files.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from protocol.exact import proportional_counts
+from protocol.model.ancestral_sampling import Model
+from protocol.model.run_model import model_of
+from protocol.plan.terms import Terms
+from protocol.stages.phases import Knowledge, counted_domain
+
+Codes = NDArray[Any]
+
+
+def synthetic_codes(terms: Terms, known: Knowledge, rows: int, stream: Stream) -> Iterator[list[Codes]]:
+    """Batches of attribute codes, one column per attribute of the schema."""
+    for columns in _variable_columns(terms, known, rows, stream):
+        yield terms.encoding.decode(columns)
+
+
+def _variable_columns(terms: Terms, known: Knowledge, rows: int, stream: Stream) -> Iterator[list[Codes]]:
+    domain, blocks = terms.domain, terms.blocks
+    if known.models:
+        counts = proportional_counts(rows, [model.rows for model in known.models])
+        models = [Model.fit(m.network, m.tables, domain, blocks, m.rows) for m in known.models]
+        return chain.from_iterable(m.sample(count, stream) for m, count in zip(models, counts, strict=True))
+    if terms.plan.estimate == "graphical-model":
+        every = [released.table for released in known.released]
+        counted = counted_domain(terms, known)
+        return model_of(every, counted, terms.plan.total_rows, terms.plan.law).sample(rows, stream)
+    tables = [released.table for released in known.released if released.step == "parameters"]
+    return Model.fit(known.network, tables, domain, blocks, terms.plan.total_rows).sample(rows, stream)

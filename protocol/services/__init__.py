@@ -1,0 +1,1 @@
+"""Pure helpers for the two shells only; nothing else in protocol may import them."""

@@ -1,0 +1,39 @@
+"""What a party knows of a run: kept, never sent, and never printed.
+
+It does not know how it came to know it (`participant`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from crypto.sealing import ExchangeKey
+from crypto.signing import SigningKey
+from protocol.plan.schedule import Step
+from protocol.plan.terms import Terms
+from protocol.secure_sum.plain import PartySums, Vector
+from protocol.tables.domain import Variables
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A party's own keys; their public halves stand in every plan's roster."""
+
+    signing: SigningKey = field(repr=False)
+    exchange: ExchangeKey = field(repr=False)
+
+
+@dataclass(frozen=True)
+class PartyState:
+    terms: Terms = field(repr=False)
+    me: int
+    identity: Identity = field(repr=False)
+    share: bytes = field(repr=False, default=b"")  # its own share of the group key
+    answered: int = 0  # position of the last step that it has answered
+    sums: PartySums | None = field(repr=False, default=None)
+    noise: Mapping[Variables, Vector] = field(repr=False, default_factory=dict)  # of its update (update=replace)
+
+    @property
+    def due(self) -> Step | None:
+        """The next step that this party has to answer."""
+        later = self.terms.steps[self.answered + 1 :]
+        return next((step for step in later if self.me in step.parties), None)

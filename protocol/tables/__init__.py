@@ -1,0 +1,1 @@
+"""Schema, encodings, coded rows and the tables that are counted from them."""

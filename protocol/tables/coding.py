@@ -1,0 +1,155 @@
+"""Coding: rows of text become columns of codes, and codes become text again.
+
+It does not know files, separators or quoting.
+
+Privacy: what is said about a row names its number, the column and the class of the value, never a value.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from protocol.errors import DataError, OperatorError
+from protocol.tables import fields
+from protocol.tables.attributes import Attribute, Numeric, first_duplicate, quoted
+from protocol.tables.fields import ABOVE, BELOW, WHAT, Reader
+from protocol.tables.schema import Schema
+
+Rule = Literal["refuse", "clamp", "missing"]
+Rows = Iterable[Sequence[str]]
+Codes = NDArray[Any]  # uint8 or uint16
+
+BATCH = 1 << 16
+WRONG_WIDTH = "the wrong number of fields"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """How many values of one class a column holds; without a column it counts rows."""
+
+    column: str | None
+    what: str
+    count: int
+
+
+class Coder:
+    """Codes rows whose fields are in the schema's order, or in the order of the header last given to `columns`."""
+
+    def __init__(
+        self, schema: Schema, out_of_range: Rule | Mapping[str, Rule] = "refuse", source: str = "the table"
+    ) -> None:
+        self._schema = schema
+        self._source = source
+        self._readers = [Reader(attribute) for attribute in schema.attributes]
+        self._replacements = [_replacements(attribute, out_of_range) for attribute in schema.attributes]
+        if not isinstance(out_of_range, str) and (unknown := sorted(out_of_range.keys() - set(schema.names))):
+            raise OperatorError(
+                f"The rule for {quoted(unknown[0])} is for no attribute of the schema; correct the name."
+            )
+        self._positions = list(range(len(schema.names)))
+        self._width = len(schema.names)
+
+    def columns(self, header: Sequence[str]) -> None:
+        """Take the order of the fields from a header; columns that the schema does not name are ignored."""
+        given, names = set(header), set(self._schema.names)
+        absent = [name for name in self._schema.names if name not in given]
+        if absent:
+            listed = ", ".join(map(quoted, absent))
+            raise DataError(f"{self._source}: the header lacks {listed}; add the column or correct its name.")
+        if (twice := first_duplicate([name for name in header if name in names])) is not None:
+            raise DataError(f"{self._source}: the header names {quoted(twice)} twice; keep one of the columns.")
+        self._positions = [header.index(name) for name in self._schema.names]
+        self._width = len(header)
+
+    def code(self, rows: Rows, first_row: int = 1) -> list[Codes]:
+        """The codes of all rows, one column per attribute; row 1 is the first one below the header."""
+        return gather(self._schema, self.batches(rows, first_row))
+
+    def batches(self, rows: Rows, first_row: int = 1) -> Iterator[list[Codes]]:
+        """The same, piece by piece, for tables that should not be in memory as text."""
+        for batch in _batches(rows):
+            yield self._code(batch, first_row)
+            first_row += len(batch)
+
+    def problems(self, rows: Rows) -> list[Problem]:
+        """What the schema does not cover, before any rule is applied; for the data owner's eyes only."""
+        found: Counter[tuple[int, int]] = Counter()
+        misfits = 0
+        for batch in _batches(rows):
+            fitting = [row for row in batch if len(row) == self._width]
+            misfits += len(batch) - len(fitting)
+            for index, codes in enumerate(self._raw(fitting)):
+                bad, counts = np.unique(codes[codes < 0], return_counts=True)
+                found.update({(index, int(code)): int(count) for code, count in zip(bad, counts, strict=True)})
+        names = self._schema.names
+        problems = [Problem(names[index], WHAT[code], count) for (index, code), count in sorted(found.items())]
+        return ([Problem(None, WRONG_WIDTH, misfits)] if misfits else []) + problems
+
+    def _code(self, rows: Sequence[Sequence[str]], first_row: int) -> list[Codes]:
+        width = self._width
+        misfit = next((i for i, row in enumerate(rows) if len(row) != width), None)
+        columns = list(self._raw(rows[:misfit]))
+        for codes, replacements in zip(columns, self._replacements, strict=True):
+            for bad, code in replacements.items():
+                codes[codes == bad] = code
+        self._refuse_bad(columns, first_row)
+        if misfit is not None:
+            found = f"{len(rows[misfit])} instead of {width}"
+            raise DataError(f"{self._source}, row {first_row + misfit}: {WRONG_WIDTH}, {found}; correct the row.")
+        types = [attribute.code_type for attribute in self._schema.attributes]
+        return [codes.astype(code_type) for codes, code_type in zip(columns, types, strict=True)]
+
+    def _raw(self, rows: Sequence[Sequence[str]]) -> Iterator[NDArray[np.int32]]:
+        """Codes of every column; a negative one is a class of bad values."""
+        columns = list(zip(*rows, strict=True)) or [()] * self._width
+        for position, reader in zip(self._positions, self._readers, strict=True):
+            yield reader.codes(columns[position])
+
+    def _refuse_bad(self, columns: Sequence[NDArray[np.int32]], first_row: int) -> None:
+        bad = [(int(np.argmax(codes < 0)), index) for index, codes in enumerate(columns) if (codes < 0).any()]
+        if bad:
+            row, index = min(bad)
+            what = WHAT[int(columns[index][row])]
+            place = f"{self._source}, row {first_row + row}, column {quoted(self._schema.names[index])}"
+            raise DataError(f"{place}: {what}; correct the table or the schema, or set out_of_range for this column.")
+
+
+def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
+    """All batches as whole columns: one byte (or two) per value, and never twice the table."""
+    parts: list[list[Codes]] = [[np.zeros(0, attribute.code_type)] for attribute in schema.attributes]
+    for batch in batches:
+        for column, codes in zip(parts, batch, strict=True):
+            column.append(codes)
+    return [np.concatenate(parts.pop(0)) for _ in schema.attributes]
+
+
+def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[list[str]]:
+    """The text of every code; a number is drawn uniformly from its bin."""
+    columns = zip(schema.attributes, codes, strict=True)
+    return [fields.labels(attribute, column, stream) for attribute, column in columns]
+
+
+def _batches(rows: Rows) -> Iterator[list[Sequence[str]]]:
+    remaining = iter(rows)
+    while batch := list(islice(remaining, BATCH)):
+        yield batch
+
+
+def _replacements(attribute: Attribute, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
+    """The code that the data owner's rule puts in place of each class of bad value."""
+    for_all = isinstance(out_of_range, str)
+    rule = out_of_range if isinstance(out_of_range, str) else out_of_range.get(attribute.name, "refuse")
+    if rule == "clamp" and isinstance(attribute, Numeric):
+        return {ABOVE: attribute.categories - 1, BELOW: 0}
+    if rule == "missing" and attribute.missing:
+        return dict.fromkeys(WHAT, attribute.categories)
+    if rule != "refuse" and not for_all:
+        needed = "numbers" if rule == "clamp" else "a missing token in the schema"
+        raise OperatorError(f"The rule {rule} for {quoted(attribute.name)} needs {needed}; choose another rule.")
+    return {}

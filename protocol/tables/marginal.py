@@ -1,0 +1,76 @@
+"""Marginal tables: counts over a few variables, with the variance of the noise that is in them.
+
+It does not know where the counts come from.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.tables.domain import Domain, Variables
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """`counts` has one axis per variable, in the order of `variables`; `variance` is that of one cell."""
+
+    variables: Variables
+    counts: NDArray[Any]
+    variance: float = 0.0
+
+    def project(self, onto: Variables, domain: Domain) -> "Table":
+        """The table over `onto`, each of which is one of these variables or generalises one."""
+        sources = [self._source(v, domain) for v in onto]
+        dropped = tuple(axis for axis in range(len(self.variables)) if axis not in sources)
+        counts = self.counts.sum(axis=dropped) if dropped else self.counts
+        kept = sorted(sources)
+        counts = counts.transpose([kept.index(axis) for axis in sources])
+        for axis, (variable, source) in enumerate(zip(onto, sources, strict=True)):
+            if variable != self.variables[source]:
+                counts = _merge(counts, axis, _groups(domain, self.variables[source], variable), domain.sizes[variable])
+        # Where generalising merges cells unevenly, the variance is the average one.
+        return Table(onto, counts, self.variance * self.counts.size / counts.size)
+
+    def _source(self, variable: int, domain: Domain) -> int:
+        if variable in self.variables:
+            return self.variables.index(variable)
+        for axis, own in enumerate(self.variables):
+            if domain.base(own) == domain.base(variable) and domain.sizes[own] > domain.sizes[variable]:
+                return axis
+        raise KeyError(f"a table over {self.variables} says nothing about variable {variable}")
+
+    def covers(self, variables: Variables, domain: Domain) -> bool:
+        try:
+            sources = [self._source(v, domain) for v in variables]
+        except KeyError:
+            return False
+        return len(set(sources)) == len(sources)
+
+
+def _groups(domain: Domain, fine: int, coarse: int) -> NDArray[np.intp]:
+    """For every code of `fine` the code of `coarse`; both are variants of one base variable."""
+    size = domain.sizes[domain.base(fine)]
+    fine_groups = domain.variables[fine].groups or tuple(range(size))
+    coarse_groups = domain.variables[coarse].groups or tuple(range(size))
+    mapping = np.zeros(domain.sizes[fine], dtype=np.intp)
+    mapping[list(fine_groups)] = coarse_groups
+    return mapping
+
+
+def _merge(counts: NDArray[Any], axis: int, groups: NDArray[np.intp], size: int) -> NDArray[Any]:
+    moved = np.moveaxis(counts, axis, 0)
+    merged = np.zeros((size, *moved.shape[1:]), dtype=counts.dtype)
+    np.add.at(merged, groups, moved)
+    return np.moveaxis(merged, 0, axis)
+
+
+def project_to_simplex(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
+    """The closest table (Euclidean) with non-negative cells that add up to `total`."""
+    flat = np.asarray(counts, dtype=np.float64).ravel()
+    falling = np.sort(flat)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)
+    threshold = excess[np.nonzero(falling > excess)[0][-1]] if total > 0 else falling[0]
+    projected: NDArray[np.float64] = np.maximum(flat - threshold, 0.0).reshape(np.shape(counts))
+    return projected

@@ -1,0 +1,105 @@
+"""The schema: which attributes a table has, agreed before any data is read.
+
+It does not know data, or how attributes become variables (`encoding`).
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from protocol.errors import SchemaError
+from protocol.exact import digest
+from protocol.tables.attributes import Attribute, Text, first_duplicate, quoted
+from protocol.tables.exact_json import read_json, write_json
+
+
+class Schema(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: Text = ""
+    attributes: tuple[Attribute, ...]
+
+    @classmethod
+    def parse(cls, source: str | bytes | dict[str, Any]) -> "Schema":
+        """The schema that JSON (or what JSON was read into) describes. Raises SchemaError."""
+        try:
+            raw = read_json(source) if isinstance(source, str | bytes) else source
+        except ValueError as error:
+            raise SchemaError(f"Schema: this is not JSON that can be read: {error}.") from None
+        try:
+            return cls.model_validate(raw)
+        except ValidationError as error:
+            raise SchemaError(_sentence(error, raw)) from None
+
+    def to_json(self) -> str:
+        """Canonical JSON: schemas that mean the same text give the same text."""
+        return write_json(_meant(self) | {"attributes": [_meant(attribute) for attribute in self.attributes]})
+
+    @cached_property
+    def hash(self) -> str:
+        return digest(self.to_json().encode())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @field_validator("attributes")
+    @classmethod
+    def _refuse_contradictions(cls, attributes: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
+        if not attributes:
+            raise ValueError("must list at least one attribute")
+        if (name := first_duplicate([attribute.name for attribute in attributes])) is not None:
+            raise ValueError(f"the name {quoted(name)} is given to two attributes; rename one")
+        return attributes
+
+
+def _meant(model: BaseModel) -> dict[str, Any]:
+    """The fields that say something; leaving a field out means its default."""
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in type(model).model_fields.items()}
+    return {name: value for name, default in defaults.items() if (value := getattr(model, name)) != default}
+
+
+_WHAT = {
+    "missing": "is missing; add it",
+    "extra_forbidden": "is not known here; remove it or correct its spelling",
+    "string_type": "must be a text in quotes",
+    "int_type": "must be a whole number",
+    "greater_than_equal": "must be at least 1",
+    "tuple_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "union_tag_not_found": 'field "kind": is missing; write categorical, ordinal, integer or real',
+    "union_tag_invalid": 'field "kind": must be categorical, ordinal, integer or real',
+}
+
+
+def _sentence(error: ValidationError, raw: Any) -> str:
+    """pydantic's first complaint, in one sentence that names the attribute and the field."""
+    first = error.errors(include_url=False)[0]
+    what = str(first["ctx"]["error"]) if first["type"] == "value_error" else _WHAT.get(first["type"], first["msg"])
+    return ", ".join(_place(first["loc"], raw)) + f"{', ' if what.startswith('field') else ': '}{what}."
+
+
+def _place(loc: tuple[int | str, ...], raw: Any) -> Iterator[str]:
+    yield "Schema"
+    field = loc
+    if loc[:1] == ("attributes",) and len(loc) > 1:
+        yield f"attribute {_name(raw['attributes'], int(loc[1]))}"
+        field = loc[3:]  # loc[2] is the kind
+    if field:
+        yield f'field "{field[0]}"'
+    if len(field) > 1:
+        yield f"entry {int(field[1]) + 1}"
+
+
+def _name(attributes: Any, index: int) -> str:
+    """What the attribute calls itself, or its number if that cannot be shown."""
+    found = attributes[index].get("name") if isinstance(attributes[index], Mapping) else None
+    return quoted(found) if isinstance(found, str) and found.isprintable() and found else f"number {index + 1}"

@@ -1,0 +1,1 @@
+"""NOCD views: every pair of variables in exactly one view."""

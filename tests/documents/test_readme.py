@@ -1,0 +1,134 @@
+"""The README is true: its commands run, its links lead somewhere, its picture is the transition table."""
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from curator.subn import main
+from protocol.plan.schedule import TRANSITIONS
+from tests.support.small_runs import MIXED, terms_of
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def shell_commands() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.S)
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    commands = shell_commands()
+    assert commands[0] == "make setup"  # what the machine that runs this test has done already
+    for command in commands[1:]:
+        program, *arguments = shlex.split(command)
+        assert program == ".venv/bin/subn"
+        if "--help" in arguments:
+            with pytest.raises(SystemExit) as stopped:
+                main(arguments)
+            assert stopped.value.code == 0
+        else:
+            # One worker is this process; more would leave what they share behind until it ends.
+            assert main([*arguments, *(["--workers", "1"] if arguments[0] == "sweep" else [])]) == 0, command
+    assert (tmp_path / "out/first/synthetic.csv").stat().st_size > 100_000
+    assert (tmp_path / "out/second/manifest.json").is_file()
+
+
+def test_the_service_runs_step_by_step_as_written(tmp_path: Path) -> None:
+    """With free ports instead of the README's, so that tests can run beside each other."""
+    (script,) = re.findall(r"```bash\n(.*?)```", README, re.S)
+    ports = dict(zip(("8460", "8471", "8472"), free_ports(3), strict=True))
+    script = script.replace("port = 847$k", f"port = $((k == 1 ? {ports['8471']} : {ports['8472']}))")
+    script = "set -euo pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" + script.replace(
+        "8460", ports["8460"]
+    )
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len((tmp_path / "out/result/table.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 2000
+
+
+def free_ports(count: int) -> list[str]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [str(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def test_the_makefile_has_the_targets_that_the_readme_names() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"^make ([a-z-]+)", README, re.M):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_every_link_leads_to_a_file() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    for link in links:
+        assert (ROOT / link).is_file(), link
+
+
+def picture() -> str:
+    """The transition table as a mermaid state diagram, one composite state per method."""
+    lines = ["stateDiagram-v2"]
+    for method, following in TRANSITIONS.items():
+        alias = method.replace("-", "_")
+        lines.append(f'    state "{method}" as {alias} {{')
+        lines.append(f"        [*] --> {alias}_joining")
+        stages = dict.fromkeys([*following, *(stage for later in following.values() for stage in later)])
+        lines += [f"        {alias}_{stage} : {stage}" for stage in stages]
+        lines += [f"        {alias}_{one} --> {alias}_{other}" for one, later in following.items() for other in later]
+        lines.append("    }")
+    return "\n".join(lines)
+
+
+SAID = {
+    "joining": "accepts the plan, signed",
+    "correlations": "its share of one secure sum over all views",
+    "initial": "places its variables, by private choices",
+    "update": "its tables of the frontier, with noise of its own",
+    "parameters": "its share of one secure sum over the families",
+}
+
+
+def run_picture() -> str:
+    """One run as a sequence of messages: who answers each step, and at what price."""
+    terms = terms_of(MIXED, (300, 300, 300))
+    lines = ["sequenceDiagram", "    participant O as operator", "    participant C as curator"]
+    parties = range(terms.plan.parties)
+    lines += [f"    participant P{k + 1} as party {k + 1}" for k in parties]
+    lines.append("    O->>C: a plan, then a run")
+    for stage, steps in groupby(terms.steps, lambda step: step.stage):
+        lines.append(f"    Note over C,P{len(parties)}: {stage}")
+        for step in steps:
+            for k in step.parties:
+                lines.append(f"    P{k + 1}-->>C: {SAID[stage]} ({step.charge(k)})")
+    lines.append("    C->>O: synthetic table, report, signed manifest")
+    return "\n".join(lines)
+
+
+def test_the_picture_of_one_run_is_the_schedule() -> None:
+    found = re.search(r"<!-- run -->\n```mermaid\n(.*?)\n```\n<!-- /run -->", README, re.S)
+    assert found is not None
+    assert found.group(1) == run_picture()
+
+
+def test_the_picture_of_a_run_is_the_transition_table() -> None:
+    found = re.search(r"<!-- transitions -->\n```mermaid\n(.*?)\n```\n<!-- /transitions -->", README, re.S)
+    assert found is not None
+    assert found.group(1) == picture()

@@ -1,0 +1,241 @@
+"""What a backup must not do: forget, overwrite, escape its folder, or come back damaged."""
+
+import io
+import shutil
+import tarfile
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from crypto.randomness import Stream
+from curator.errors import SettingsError as CuratorSettingsError
+from curator.home import backup as curators
+from curator.home.keys import CuratorKeys
+from curator.settings import Settings
+from curator.store.store import Store
+from party.books.audit import Audit, entries
+from party.books.ledger import Ledger
+from party.errors import LedgerError, SettingsError, Unreadable
+from party.home import backup, keys
+from party.home.settings import Home
+from tests.support.curator import Desk
+
+TOML = """
+[datasets.patients]
+source = "patients.csv"
+schema = "sub/schema.json"
+epsilon_total = "4"
+
+[policy]
+epsilon_per_run = "1"
+"""
+
+
+def ask(home: Home, run: str) -> None:
+    ledger = Ledger.open(home.ledger)
+    ledger.ask(
+        run,
+        plan_hash=run * 8,
+        dataset="patients",
+        plan="{}",
+        schema_text="",
+        price=Fraction(1),
+        verdict="ask",
+        reasons=[],
+    )
+    ledger.close()
+
+
+def known(home: Home) -> list[str]:
+    ledger = Ledger.open(home.ledger)
+    found = [request.run for request in ledger.requests()]
+    ledger.close()
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    found = Home(tmp_path / "home")
+    (found.path / "sub").mkdir(parents=True)
+    (found.path / "sub/schema.json").write_text("{}")
+    (found.path / "patients.csv").write_text("a row of a person")
+    found.settings.write_text(TOML)
+    keys.make(found.keys)
+    Audit(found.audit).append("made", fingerprint="x")
+    ask(found, "run-1")
+    return found
+
+
+@pytest.fixture
+def file(home: Home, tmp_path: Path) -> Path:
+    backup.make(home, tmp_path / "backup")
+    return tmp_path / "backup"
+
+
+# A party's
+
+
+def test_a_backup_comes_back_whole_into_a_new_home(home, file, tmp_path):
+    new = Home(tmp_path / "new")
+    backup.restore(new, file)
+    assert keys.load(new.keys).identity.signing.public == keys.load(home.keys).identity.signing.public
+    assert new.settings.read_text() == TOML
+    assert (new.path / "sub/schema.json").exists()
+    assert not (new.path / "patients.csv").exists()
+    assert known(new) == ["run-1"]
+    assert [entry["event"] for entry in entries(new.audit)] == ["made", "restored"]
+    assert {one.stat().st_mode & 0o77 for one in new.path.rglob("*") if one.is_file()} == {0}
+    assert sorted(one.name for one in new.path.iterdir() if one.name.startswith(".")) == []
+
+
+def test_it_comes_back_again_onto_what_it_brought_back(home, file):
+    backup.restore(home, file)
+    with pytest.raises(LedgerError, match="knows more than the backup"):
+        backup.restore(home, file)  # its log tells of the restore
+
+
+@pytest.mark.parametrize("what", ["a request", "a line of the log"])
+def test_a_home_that_knows_more_is_left_alone(home, file, what):
+    if what == "a request":
+        ask(home, "run-2")
+    else:
+        Audit(home.audit).append("decided", run="run-1", decision="refuse", reason="", by="test")
+    before, log = known(home), home.audit.read_bytes()
+    with pytest.raises(LedgerError, match="knows more than the backup"):
+        backup.restore(home, file)
+    assert (known(home), home.audit.read_bytes()) == (before, log)
+
+
+def test_rules_and_a_longer_log_stay_when_a_lost_ledger_comes_back(home, file):
+    home.settings.write_text(TOML.replace('"4"', '"5"'))
+    Audit(home.audit).append("decided", run="run-1", decision="refuse", reason="", by="test")
+    home.ledger.write_bytes(b"damaged" * 1000)
+    for rest in ("-wal", "-shm"):
+        home.ledger.with_name("ledger.db" + rest).unlink(missing_ok=True)
+    with pytest.raises(LedgerError, match=r"cannot be compared with the backup .* move it away"):
+        backup.restore(home, file)
+    home.ledger.unlink()
+    backup.restore(home, file)
+    assert '"5"' in home.settings.read_text()
+    assert [entry["event"] for entry in entries(home.audit)] == ["made", "decided", "restored"]
+
+
+def test_another_partys_home_is_refused(home, file, tmp_path):
+    shutil.rmtree(home.keys)
+    keys.make(home.keys)
+    with pytest.raises(SettingsError, match="other keys than the backup"):
+        backup.restore(home, file)
+
+
+def test_a_file_that_is_no_whole_backup_is_refused(home, file, tmp_path):
+    new = Home(tmp_path / "new")
+    for number, data in enumerate((b"", b"no archive", file.read_bytes()[:-200])):
+        broken = tmp_path / f"broken{number}"
+        broken.write_bytes(data)
+        with pytest.raises(Unreadable, match="nothing was restored"):
+            backup.restore(new, broken)
+    for change in (
+        lambda members: members.update({"ledger.db": b"other"}),
+        lambda members: members.update({"backup.json": members["backup.json"].replace(b"party", b"curator")}),
+        lambda members: members.pop("keys/identity.json"),
+    ):
+        with pytest.raises(Unreadable, match="nothing was restored"):
+            backup.restore(new, rewritten(file, tmp_path / "changed", change))
+    assert not new.ledger.exists()
+
+
+def test_no_file_outside_the_home_is_written(home, tmp_path):
+    """A backup is only as honest as who had it."""
+    outside = tmp_path / "outside"
+    data = {"ledger.db": home.ledger.read_bytes(), "../outside": b"x"}
+    from hashlib import sha256
+
+    from protocol.exact import canonical_json
+
+    files = {name: sha256(content).hexdigest() for name, content in data.items()}
+    contents = {"kind": "dp-subn party", "version": 1, "made": "", "party": None, "files": files}
+    written(tmp_path / "evil", data | {"backup.json": canonical_json(contents)})
+    with pytest.raises(Unreadable, match="outside the home"):
+        backup.restore(Home(tmp_path / "new"), tmp_path / "evil")
+    assert not outside.exists()
+
+
+# A curator's
+
+
+@pytest.fixture
+def desk(tmp_path):
+    found = Desk(tmp_path / "curator")
+    found.run("first", noise="distributed")
+    yield found
+    found.store.close()
+
+
+def test_a_curators_home_comes_back(desk, tmp_path):
+    file = tmp_path / "backup"
+    curators.make(desk.settings, file)
+    with pytest.raises(CuratorSettingsError, match="never overwritten"):
+        curators.make(desk.settings, file)
+    new = Settings(home=tmp_path / "new")
+    curators.restore(new, file)
+    assert CuratorKeys.load(new.home).fingerprint == desk.keys.fingerprint
+    store = Store.open(new.store_url)
+    with store.reading() as db:
+        from curator.store.run_records import active_runs
+
+        assert len(active_runs(db)) == 1
+    store.close()
+    curators.restore(new, file)  # onto itself
+    assert sorted(one.name for one in new.home.iterdir() if one.name.startswith(".")) == []
+
+
+def test_a_curators_home_that_knows_more_is_left_alone(desk, tmp_path):
+    file = tmp_path / "backup"
+    curators.make(desk.settings, file)
+    code, _ = desk.orchestrator.directory.new_code("late", Stream.keyed(b"late"))
+    assert code
+    with pytest.raises(CuratorSettingsError, match=r"knows more than the backup \(codes\)"):
+        curators.restore(desk.settings, file)
+
+
+def test_another_curators_home_is_refused(desk, tmp_path):
+    file = tmp_path / "backup"
+    curators.make(desk.settings, file)
+    CuratorKeys.create(tmp_path / "other", Stream.keyed(b"other"))
+    with pytest.raises(CuratorSettingsError, match="another curator's"):
+        curators.restore(Settings(home=tmp_path / "other"), file)
+
+
+def test_a_file_that_is_no_whole_curators_backup_is_refused(desk, tmp_path):
+    file, new = tmp_path / "backup", Settings(home=tmp_path / "new")
+    curators.make(desk.settings, file)
+    for number, data in enumerate((b"", b"no archive", file.read_bytes()[:-200])):
+        broken = tmp_path / f"broken{number}"
+        broken.write_bytes(data)
+        with pytest.raises(CuratorSettingsError, match="nothing was restored"):
+            curators.restore(new, broken)
+    for change in (
+        lambda members: members.update({"keys/master.key": b"00" * 32}),
+        lambda members: members.update({"backup.json": members["backup.json"].replace(b'"version":1', b'"version":9')}),
+        lambda members: members.update({"../outside": b"x"}),
+    ):
+        with pytest.raises(CuratorSettingsError, match="nothing was restored"):
+            curators.restore(new, rewritten(file, tmp_path / "changed", change))
+    assert not (tmp_path / "outside").exists()
+
+
+def rewritten(file: Path, to: Path, change) -> Path:
+    with tarfile.open(file) as archive:
+        members = {one.name: archive.extractfile(one).read() for one in archive}
+    change(members)
+    return written(to, members)
+
+
+def written(to: Path, members: dict[str, bytes]) -> Path:
+    with tarfile.open(to, "w:gz") as archive:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return to

@@ -1,0 +1,164 @@
+"""Who sends a request: signatures, clocks, nonces that serve once, operators' keys."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import func, select
+
+from crypto.randomness import Stream
+from crypto.signing import sign
+from curator.accounts.authentication import Authentication, SignedRequest
+from curator.accounts.registry import Directory
+from curator.errors import Forbidden, NotAuthenticated, Replayed, WrongClock
+from curator.store.store import Store
+from curator.store.tables import nonces
+from protocol.messages.signatures import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, request_text
+from tests.support.curator import START, Clock
+from tests.support.small_runs import identity
+
+STREAM = Stream.keyed(b"test", "authentication")
+NONCE = "0123456789abcdef"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def directory(tmp_path, clock):
+    store = Store.open(f"sqlite:///{tmp_path / 'curator.db'}")
+    directory = Directory(store, clock)
+    code, _ = directory.new_code("clinic", STREAM)
+    directory.enrol(code, "clinic", identity(0).signing.public, identity(0).exchange.public)
+    yield directory
+    store.close()
+
+
+@pytest.fixture
+def gate(directory, clock) -> Authentication:
+    return Authentication(directory.store, clock)
+
+
+def signed(nonce: str = NONCE, time_ms: int = START, sender: str = "clinic", key: int = 0) -> SignedRequest:
+    text = request_text("PUT", "/v1/offers/x?y=z", b"body", sender, time_ms, nonce)
+    signature = sign(identity(key).signing, REQUEST, text).hex()
+    return SignedRequest("PUT", "/v1/offers/x?y=z", b"body", sender, str(time_ms), nonce, signature)
+
+
+def test_a_signed_request_is_its_senders(gate, directory, clock):
+    clock.advance(7)
+    assert gate.party(signed()) == "clinic"
+    assert directory.parties()[0].last_seen == START + 7000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"method": "POST"},
+        {"target": "/v1/offers/x"},
+        {"body": b"other"},
+        {"time_ms": str(START + 1)},
+        {"nonce": NONCE + "0"},
+        {"signature": "00" * 64},
+        {"signature": "no hexadecimal digits"},
+        {"signature": ""},
+    ],
+)
+def test_what_was_changed_on_the_way_is_refused(gate, change):
+    with pytest.raises(NotAuthenticated, match="not signed with the key of 'clinic'"):
+        gate.party(replace(signed(), **change))
+
+
+def test_another_partys_key_does_not_sign(gate):
+    with pytest.raises(NotAuthenticated, match="not signed with the key of 'clinic'"):
+        gate.party(signed(key=1))
+    with pytest.raises(NotAuthenticated, match="no party 'nobody' is enrolled here"):
+        gate.party(signed(sender="nobody"))
+
+
+@pytest.mark.parametrize("change", [{"time_ms": "now"}, {"time_ms": "9" * 16}, {"nonce": "short"}, {"nonce": "ä" * 20}])
+def test_what_cannot_be_read_is_refused(gate, change):
+    with pytest.raises(NotAuthenticated, match="must be milliseconds since 1970 and its nonce 16 to 64 letters"):
+        gate.party(replace(signed(), **change))
+
+
+@pytest.mark.parametrize("sign_of", [1, -1])
+def test_clocks_may_differ_by_five_minutes(gate, clock, sign_of):
+    off = START + sign_of * LARGEST_CLOCK_DIFFERENCE_MS
+    assert gate.party(signed(time_ms=off)) == "clinic"
+    with pytest.raises(WrongClock, match="may differ by 5 minutes"):
+        gate.party(signed(nonce="f" * 16, time_ms=off + sign_of))
+
+
+def test_a_wrong_clock_is_told_both_clocks(gate):
+    with pytest.raises(WrongClock) as error:
+        gate.party(signed(time_ms=START - 3_600_000))
+    assert "your clock says 2027-01-15 07:00:00 UTC, the curator's says 2027-01-15 08:00:00 UTC" in str(error.value)
+    with pytest.raises(WrongClock, match="your clock says 999999999999999 ms after 1970"):
+        gate.party(signed(time_ms=999_999_999_999_999))
+
+
+def test_a_nonce_serves_once_even_after_a_restart(gate, clock, tmp_path):
+    gate.party(signed())
+    with pytest.raises(Replayed, match="has been here before"):
+        gate.party(signed())
+    restarted = Store.open(f"sqlite:///{tmp_path / 'curator.db'}")
+    with pytest.raises(Replayed):
+        Authentication(restarted, clock).party(signed())
+    restarted.close()
+
+
+def test_at_no_time_does_a_nonce_serve_twice(gate, clock):
+    """Signed by a clock that is as fast as it may be, and sent again every minute until its time is over."""
+    request = signed(time_ms=START + LARGEST_CLOCK_DIFFERENCE_MS)
+    gate.party(request)
+    for minute in range(1, 16):
+        clock.advance(60)
+        gate.party(signed(nonce=f"{minute:016d}", time_ms=clock.now))  # others' requests clear old nonces away
+        with pytest.raises(Replayed if minute <= 10 else WrongClock):
+            gate.party(request)
+
+
+def test_old_nonces_are_cleared_away(gate, clock, directory):
+    for number in range(5):
+        gate.party(signed(nonce=f"{number:016d}"))
+    clock.advance(601)
+    gate.party(signed(nonce="f" * 16, time_ms=clock.now))
+    with directory.store.reading() as db:
+        assert db.execute(select(func.count()).select_from(nonces)).scalar_one() == 1
+
+
+def test_forged_requests_use_no_nonce(gate):
+    with pytest.raises(NotAuthenticated):
+        gate.party(signed(key=1))
+    assert gate.party(signed()) == "clinic"
+
+
+def test_a_revoked_party_is_told_so(gate, directory):
+    directory.revoke("clinic")
+    with pytest.raises(Forbidden, match="clinic was revoked by the operator"):
+        gate.party(signed())
+
+
+def test_a_rotated_key_takes_the_place_of_the_old_one(gate, directory):
+    directory.rotate("clinic", identity(1).signing.public, identity(1).exchange.public)
+    assert gate.party(signed(key=1)) == "clinic"
+    with pytest.raises(NotAuthenticated):
+        gate.party(signed(key=0))
+
+
+def test_a_newcomer_holds_the_key_that_it_brings(gate):
+    request = signed(sender="new", key=1)
+    gate.newcomer(request, identity(1).signing.public)
+    for key in (identity(0).signing.public, b"short"):
+        with pytest.raises(NotAuthenticated, match="not signed with the key of 'new'"):
+            gate.newcomer(request, key)
+
+
+def test_operators_are_known_by_their_keys(gate, directory):
+    key = directory.new_operator_key("anna", STREAM)
+    assert gate.operator(key) == "anna"
+    for wrong in ("", key[:-1], key.upper() + "0"):
+        with pytest.raises(NotAuthenticated, match="no operator's key"):
+            gate.operator(wrong)

@@ -1,0 +1,340 @@
+"""What parties may ask over HTTP, how they prove who they are, and what they are told when they cannot."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crypto.sealing import ExchangeKey
+from crypto.signing import SigningKey, sign, verify
+from curator.accounts.registry import CODE_LIFE_MS
+from protocol.exact import canonical_json
+from protocol.messages import signatures as a
+from protocol.messages.pins import parted
+from protocol.messages.tasks import Invitation, decode
+from tests.support.api import Api, with_api
+from tests.support.curator import START, Desk
+from tests.support.small_runs import BITS
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def enrolment(code: str, name: str, key: SigningKey) -> dict[str, str]:
+    exchange = ExchangeKey.generate().public.hex()
+    return {"code": code, "name": name, "signing_key": key.public.hex(), "exchange_key": exchange}
+
+
+async def new_code(api: Api, name: str) -> str:
+    answer = await api.operator("POST", "/v1/parties/codes", json={"name": name})
+    assert answer.status_code == 200
+    return parted(answer.json()["code"])[0]
+
+
+def refused(answer: Any, status: int, *words: str) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    detail = answer.json()["detail"]
+    for word in words:
+        assert word in detail, detail
+
+
+# Enrolment and keys
+
+
+def test_a_party_enrols_once_with_its_code_and_learns_the_curators_key(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        key, code = SigningKey.generate(), await new_code(api, "Spital Süd")
+        body = enrolment(code, "Spital Süd", key)
+        answer = await api.signed(key, "Spital Süd", "POST", "/v1/enrolments", body)
+        assert answer.status_code == 201
+        assert answer.json() == {"name": "Spital Süd", "curator_key": desk.keys.signing.public.hex()}
+        assert a.CURATOR_SIGNATURE_HEADER in answer.headers
+        again = await api.signed(key, "Spital Süd", "POST", "/v1/enrolments", body)
+        assert (again.status_code, again.json()) == (201, answer.json())  # the first answer may have been lost
+        other = SigningKey.generate()
+        another = await api.signed(other, "Spital Süd", "POST", "/v1/enrolments", enrolment(code, "Spital Süd", other))
+        refused(another, 403, "has been used", "ask the operator")
+        listed = (await api.operator("GET", "/v1/parties")).json()["items"]
+        assert [party["name"] for party in listed] == ["Spital Süd", "party-1", "party-2", "party-3"]
+
+    with_api(desk, story)
+
+
+def test_an_enrolment_with_a_wrong_or_old_code_another_key_or_another_name_is_refused(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        key, other, code = SigningKey.generate(), SigningKey.generate(), await new_code(api, "north")
+        body = enrolment(code, "north", key)
+        refused(await api.signed(other, "north", "POST", "/v1/enrolments", body), 401, "not signed with the key")
+        refused(await api.signed(key, "south", "POST", "/v1/enrolments", body), 401, "two names")
+        wrong = body | {"code": "0" * 30}
+        refused(await api.signed(key, "north", "POST", "/v1/enrolments", wrong), 403, "no enrolment code for 'north'")
+        unknown = body | {"colour": "red"}
+        refused(await api.signed(key, "north", "POST", "/v1/enrolments", unknown), 422, "colour")
+        refused(await api.operator("POST", "/v1/parties/codes", json={"name": "party-1"}), 409, "party-1")
+        desk.clock.advance(CODE_LIFE_MS / 1000)
+        refused(await api.signed(key, "north", "POST", "/v1/enrolments", body), 403, "expired")
+
+    with_api(desk, story)
+
+
+def rotation(name: str, key: SigningKey, signer: SigningKey) -> dict[str, str]:
+    keys = {"signing_key": key.public.hex(), "exchange_key": ExchangeKey.generate().public.hex()}
+    return keys | {"signature": sign(signer, a.ROTATION, canonical_json({"name": name} | keys)).hex()}
+
+
+def test_keys_are_rotated_by_old_and_new_together_and_not_during_a_run(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        new = SigningKey.generate()
+        alone = rotation("party-1", new, desk.parties[0].identity.signing)
+        refused(await api.party(0, "POST", "/v1/keys", alone), 403, "signature")
+        run = await api.create_run()
+        refused(await api.party(0, "POST", "/v1/keys", rotation("party-1", new, new)), 409, run)
+        await api.operator("POST", f"/v1/runs/{run}/cancel")
+        assert (await api.party(0, "POST", "/v1/keys", rotation("party-1", new, new))).status_code == 204
+        refused(await api.party(0, "GET", "/v1/roster"), 401, "not signed with the key of 'party-1'")
+        assert (await api.signed(new, "party-1", "GET", "/v1/roster")).status_code == 200
+
+    with_api(desk, story)
+
+
+# Signatures
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sent": b"{}"}, ["not signed with the key"]),
+        ({"headers": {a.NONCE_HEADER: "another-nonce-0123"}}, ["not signed with the key"]),
+        ({"headers": {a.NONCE_HEADER: "short"}}, ["nonce"]),
+        ({"headers": {a.TIME_HEADER: "noon"}}, ["time"]),
+        ({"headers": {a.SIGNATURE_HEADER: "zz"}}, ["not signed with the key"]),
+        ({"headers": {a.SIGNATURE_HEADER: None}}, ["Subn-Signature missing", "parties sign every request"]),
+        ({"headers": {a.PARTY_HEADER: None}}, ["Subn-Party missing"]),
+        ({"headers": {a.PARTY_HEADER: "party-2"}}, ["not signed with the key of 'party-2'"]),
+        ({"headers": {a.PARTY_HEADER: "%ff"}}, ["percent-encoded"]),
+        ({"headers": {a.PARTY_HEADER: "a%00b"}}, ["percent-encoded"]),
+        ({"headers": {a.PARTY_HEADER: "stranger"}}, ["no party 'stranger' is enrolled", "code of the operator"]),
+        ({"time_ms": START - 3_600_000}, ["07:00:00 UTC", "08:00:00 UTC", "5 minutes", "set the clock"]),
+        ({"time_ms": START + 300_001}, ["08:05:00 UTC", "set the clock"]),
+    ],
+)
+def test_a_request_that_its_party_did_not_sign_just_now_is_refused_with_the_reason(
+    desk: Desk, changes: dict[str, Any], words: list[str]
+) -> None:
+    async def story(api: Api) -> None:
+        body = {"schema": BITS.to_json(), "rows": 5}
+        answer = await api.party(0, "PUT", "/v1/offers/rows", body, **changes)
+        refused(answer, 401, *words)
+
+    with_api(desk, story)
+
+
+def test_a_signature_is_for_one_method_path_and_query(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        key = desk.parties[0].identity.signing
+        for method, target in (("GET", "/v1/receipts"), ("PUT", "/v1/inbox"), ("GET", "/v1/inbox?wait=1")):
+            text = a.request_text(method, target, b"", "party-1", START, "n" * 20)
+            headers = {a.PARTY_HEADER: "party-1", a.TIME_HEADER: str(START), a.NONCE_HEADER: "n" * 20}
+            headers[a.SIGNATURE_HEADER] = sign(key, a.REQUEST, text).hex()
+            refused(await api.http.get("/v1/inbox", headers=headers), 401, "not signed")
+
+    with_api(desk, story)
+
+
+def test_a_request_that_was_here_before_is_refused(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        assert (await api.party(0, "GET", "/v1/roster", nonce="n" * 20)).status_code == 200
+        refused(await api.party(0, "GET", "/v1/roster", nonce="n" * 20), 401, "sign every attempt anew")
+        assert (await api.party(1, "GET", "/v1/roster", nonce="n" * 20)).status_code == 200
+
+    with_api(desk, story)
+
+
+def test_every_answer_to_a_party_carries_the_curators_signature_for_its_nonce(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        key, nonce = desk.keys.signing.public, iter("abcdefghijklmnop")
+        run = await api.create_run()
+        targets = [("GET", "/v1/inbox"), ("GET", "/v1/roster"), ("GET", "/v1/runs/nowhere/outbox/x"), ("GET", "/v1/x")]
+        for method, target in [*targets, ("GET", f"/v1/runs/{run}/table.csv")]:
+            own = next(nonce) * 20
+            answer = await api.party(0, method, target, nonce=own)
+            signature = bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER])
+            verify(key, a.RESPONSE, a.response_text(answer.status_code, answer.content, own), signature)
+
+    with_api(desk, story)
+
+
+def test_a_revoked_party_is_told_so(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        run = await api.create_run()
+        assert (await api.operator("POST", "/v1/parties/party-2/revoke")).status_code == 204
+        refused(await api.party(1, "GET", "/v1/inbox"), 403, "revoked by the operator")
+        state = (await api.operator("GET", f"/v1/runs/{run}")).json()
+        assert (state["state"], state["culprit"]) == ("failed", "party-2")
+        refused(await api.operator("POST", "/v1/parties/nobody/revoke"), 404, "nobody")
+
+    with_api(desk, story)
+
+
+# Offers, tasks and answers
+
+
+def test_an_offer_says_what_is_wrong_with_it(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        good = {"schema": BITS.to_json(), "rows": 31}
+        assert (await api.party(0, "PUT", "/v1/offers/rows", good)).status_code == 204
+        listed = (await api.operator("GET", "/v1/parties")).json()["items"][0]
+        assert listed["offers"] == [{"dataset": "rows", "schema": BITS.hash, "rows": 31}]
+        refused(await api.party(0, "PUT", "/v1/offers/rows", good | {"rows": 0}), 422, "body.rows")
+        refused(await api.party(0, "PUT", "/v1/offers/rows", good | {"schema": "{}"}), 422, "attributes")
+        refused(await api.party(0, "PUT", "/v1/offers/a%2Fb", good), 404)
+
+    with_api(desk, story)
+
+
+def test_tasks_are_fetched_and_answered_until_the_run_is_finished(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        assert (await api.party(0, "GET", "/v1/inbox")).status_code == 204
+        run = await api.create_run(update="accumulate")
+        task = await api.party(0, "GET", "/v1/inbox")
+        assert task.headers[a.RUN_HEADER] == run
+        assert isinstance(decode(task.content, "curator"), Invitation)
+        assert (await api.party(0, "GET", f"/v1/inbox?skip={run}")).status_code == 204
+        await api.answer_all()
+        await api.wait_until(run, "finished")
+        (own,) = (await api.party(1, "GET", "/v1/runs/mine")).json()
+        assert (own["run"], own["state"], own["culprit"]) == (run, "finished", None)
+        receipts = (await api.party(1, "GET", "/v1/receipts")).json()
+        steps = ["joining", "correlations", "initial/2", "update/2", "parameters"]
+        assert [receipt["step"] for receipt in receipts] == steps
+        assert {receipt["run"] for receipt in receipts} == {run}
+
+    with_api(desk, story)
+
+
+def test_a_waiting_party_gets_its_task_when_there_is_one(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        waiting = asyncio.create_task(api.party(2, "GET", "/v1/inbox?wait=30"))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        run = await api.create_run()
+        answer = await asyncio.wait_for(waiting, 5)
+        assert (answer.status_code, answer.headers[a.RUN_HEADER]) == (200, run)
+
+    with_api(desk, story)
+
+
+def test_a_waiting_party_is_let_go_when_the_curator_stops(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        waiting = asyncio.create_task(api.party(2, "GET", "/v1/inbox?wait=30"))
+        await asyncio.sleep(0.05)
+        api.app.state.service.relay.close()
+        assert (await asyncio.wait_for(waiting, 5)).status_code == 204
+
+    with_api(desk, story)
+
+
+def test_the_same_answer_may_come_again_and_another_one_may_not(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        run = await api.create_run()
+        task = await api.party(0, "GET", "/v1/inbox")
+        sent = desk.parties[0].handle(run, task.content)
+        assert (await api.deliver(0, sent)).status_code == 204
+        assert (await api.deliver(0, sent)).status_code == 204
+        other = desk.parties[0].refuse(run, task.content)
+        refused(await api.deliver(0, other), 409, "party-1 has answered 'joining' with other bytes")
+        sent.step = "correlations"
+        refused(await api.deliver(0, sent), 409, "not for 'correlations' of party-1")
+
+    with_api(desk, story)
+
+
+def test_an_answer_needs_a_run_a_step_and_a_receipt_that_fit(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        run = await api.create_run()
+        task = await api.party(0, "GET", "/v1/inbox")
+        sent = desk.parties[0].handle(run, task.content)
+        target, receipt = f"/v1/runs/{run}/outbox/joining", {a.RECEIPT_HEADER: "00" * 64}
+        refused(await api.party(0, "PUT", target, sent.body), 422, "header.Subn-Receipt")
+        refused(await api.party(0, "PUT", target, sent.body, headers=receipt), 403, "receipt for 'joining'")
+        answer = await api.party(0, "PUT", "/v1/runs/none/outbox/joining", sent.body, headers=receipt)
+        refused(answer, 404, "no run 'none'")
+        assert (answer.json()["run"], answer.json()["step"]) == ("none", "joining")
+        refused(await api.party(0, "PUT", f"/v1/runs/{run}/outbox/No%20Step", sent.body, headers=receipt), 422, "step")
+        await api.operator("POST", f"/v1/runs/{run}/cancel", json={"reason": "a typing error"})
+        refused(await api.deliver(0, sent), 409, "cancelled", "a typing error")
+
+    with_api(desk, story)
+
+
+def test_a_refusal_ends_the_run_and_names_who_refused(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        run = await api.create_run()
+        task = await api.party(1, "GET", "/v1/inbox")
+        assert (await api.deliver(1, desk.parties[1].refuse(run, task.content, "too dear"))).status_code == 204
+        found = await api.wait_until(run, "refused")
+        assert (found["culprit"], found["reason"]) == ("party-2", "too dear")
+
+    with_api(desk, story)
+
+
+def test_an_answer_that_is_too_large_is_refused_while_it_comes(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.settings = desk.settings.model_copy(update={"largest_body": 1 << 16})
+
+    async def story(api: Api) -> None:
+        run, key = await api.create_run(), {a.RECEIPT_HEADER: "00" * 64}
+        answer = await api.party(0, "PUT", f"/v1/runs/{run}/outbox/joining", bytes((1 << 16) + 1), headers=key)
+        refused(answer, 413, "65,536 bytes")
+        body = {"schema": "x" * (2 << 20), "rows": 1}
+        refused(await api.party(0, "PUT", "/v1/offers/rows", body), 413, "2,097,152 bytes")
+
+    with_api(desk, story)
+
+
+def test_parties_fetch_the_table_of_their_runs_and_of_no_others(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        run = await api.create_run(parties=["party-1", "party-2"])
+        target = f"/v1/runs/{run}/table.csv"
+        refused(await api.party(0, "GET", target), 409, "only a finished run has results")
+        await api.answer_all()
+        await api.wait_until(run, "finished")
+        table = await api.party(0, "GET", target)
+        assert table.text == (await api.operator("GET", target)).text
+        refused(await api.party(2, "GET", target), 403, "party-3 takes no part")
+        refused(await api.party(0, "GET", target + "?rows=5"), 403, "leave rows out")
+        refused(await api.party(0, "GET", f"/v1/runs/{run}/manifest.json"), 401, "operator's key")
+        refused(await api.http.get(target), 401)
+
+    with_api(desk, story)
+
+
+def test_the_roster_tells_all_keys(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        desk.orchestrator.revoke("party-3")
+        roster = (await api.party(0, "GET", "/v1/roster")).json()
+        assert [peer["name"] for peer in roster] == ["party-1", "party-2", "party-3"]
+        assert roster[1]["signing_key"] == desk.parties[1].identity.signing.public.hex()
+        assert roster[1]["exchange_key"] == desk.parties[1].identity.exchange.public.hex()
+        assert [peer["revoked"] for peer in roster] == [False, False, True]
+
+    with_api(desk, story)
+
+
+def test_operators_keys_open_no_partys_door(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        for target in ("/v1/inbox", "/v1/receipts", "/v1/roster", "/v1/runs/mine"):
+            refused(await api.operator("GET", target), 401, "not signed")
+
+    with_api(desk, story)
+
+
+def test_codes_are_random(desk: Desk) -> None:
+    async def story(api: Api) -> set[str]:
+        return {await new_code(api, "north") for _ in range(3)}
+
+    assert len(with_api(desk, story)) == 3

@@ -1,0 +1,142 @@
+"""Long polls and event streams: they wake when something happens, end when the run does, and let go at shutdown."""
+
+import asyncio
+import time
+
+import pytest
+
+from curator.runs import relay as relay_module
+from curator.runs.relay import Relay
+from tests.support.curator import Desk, OneKey
+
+PLAIN = {"noise": "distributed", "epsilon": "50"}
+SOON = 5  # seconds; whoever waits that long waits in vain
+
+
+@pytest.fixture
+def desk(tmp_path, small_secret):
+    opened = Desk(tmp_path, crypto=OneKey(small_secret))
+    yield opened
+    opened.store.close()
+
+
+async def play(desk: Desk, relay: Relay, number: int) -> int:
+    """One party by long polls, until no run goes on; how much it answered."""
+    party, answered = desk.parties[number], 0
+    while any(entry.state in ("joining", "running") for entry in desk.views.runs(10)):
+        if (found := await relay.inbox(party.name, 0.5)) is not None:
+            await asyncio.to_thread(desk.deliver, party, party.handle(*found))
+            answered += 1
+    return answered
+
+
+async def all_events(relay: Relay, run: str, after: int = 0) -> list[str]:
+    return [event.kind async for event in relay.events(run, after) if event is not None]
+
+
+def test_a_run_by_long_polls_ends_by_itself(desk):
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            watching = asyncio.create_task(all_events(relay, run))
+            answered = await asyncio.gather(*(play(desk, relay, number) for number in range(3)))
+            kinds = await asyncio.wait_for(watching, SOON)
+            assert kinds.count("answered") == sum(answered)
+            assert kinds[-1] == "ended"
+            assert await all_events(relay, run, after=len(kinds) - 1) == ["ended"]
+            assert await all_events(relay, run, after=len(kinds)) == []
+
+    run = desk.run(**PLAIN)
+    asyncio.run(scene())
+    assert desk.views.run(run).state == "finished"
+
+
+def test_a_task_wakes_who_waits_for_it(desk):
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            waiting = asyncio.create_task(relay.inbox("party-2", SOON))
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            run = await asyncio.to_thread(lambda: desk.run(**PLAIN))
+            found = await asyncio.wait_for(waiting, 1)
+            assert found is not None
+            assert found[0] == run
+            assert await relay.inbox("party-2", 0, skip=(run,)) is None
+
+    asyncio.run(scene())
+
+
+def test_waiting_ends_when_its_time_is_over(desk):
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            started = time.monotonic()
+            assert await relay.inbox("party-1", 0) is None
+            assert await relay.inbox("party-1", 0.1) is None
+            assert 0.1 <= time.monotonic() - started < SOON
+
+    asyncio.run(scene())
+
+
+def test_a_silent_stream_says_that_it_is_there(desk, monkeypatch):
+    monkeypatch.setattr(relay_module, "SILENCE_SECONDS", 0.02)
+
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            stream = relay.events(run, after=2)
+            assert await anext(stream) is None
+            await asyncio.to_thread(desk.orchestrator.cancel, run)
+            async for event in stream:
+                if event is not None:
+                    assert (event.kind, event.data["state"]) == ("ended", "cancelled")
+
+    run = desk.run(**PLAIN)
+    asyncio.run(scene())
+
+
+def test_shutdown_lets_everybody_go(desk):
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            polling = asyncio.create_task(relay.inbox("party-1", 30, skip=(run,)))
+            watching = asyncio.create_task(all_events(relay, run))
+            await asyncio.sleep(0.1)
+            relay.close()
+            assert await asyncio.wait_for(polling, SOON) is None
+            assert await asyncio.wait_for(watching, SOON) == ["created", "step"]
+
+    run = desk.run(**PLAIN)
+    started = time.monotonic()
+    asyncio.run(scene())
+    assert time.monotonic() - started < SOON
+
+
+def test_deadlines_pass_without_anybody_asking(desk):
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            desk.clock.advance(8 * 24 * 3600)
+            assert (await asyncio.wait_for(all_events(relay, run), SOON))[-1] == "ended"
+
+    desk.settings = desk.settings.model_copy(update={"tick_seconds": 0.01})
+    desk.restart()
+    run = desk.run(**PLAIN)
+    asyncio.run(scene())
+    assert desk.views.run(run).state == "timed_out"
+
+
+def test_what_happens_to_other_runs_is_not_looked_up(desk):
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            looked_up = []
+            news = relay._news
+            relay._news = lambda run, after: (looked_up.append(run), news(run, after))[1]
+            stream = relay.news(quiet, len(desk.views.events(quiet)))
+            waiting = asyncio.create_task(anext(stream))
+            while not looked_up:
+                await asyncio.sleep(0.01)
+            for _ in range(5):
+                desk.orchestrator.changed(other)
+                await asyncio.sleep(0.01)
+            assert looked_up == [quiet]
+            await asyncio.to_thread(desk.orchestrator.cancel, quiet)
+            assert [event.kind for event in await asyncio.wait_for(waiting, SOON)] == ["ended"]
+
+    quiet, other = desk.run(key="quiet", **PLAIN), desk.run(key="other", **PLAIN)
+    asyncio.run(scene())

@@ -1,0 +1,181 @@
+import errno
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+from party.books import audit
+from party.books.audit import FIRST, Audit, entries, unlogged, verify
+from party.books.ledger_tables import RECOVERED, Entry
+from party.errors import DiskFull, LedgerError, Unreadable
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "audit.jsonl"
+
+
+@pytest.fixture
+def log(path):
+    return Audit(path, now=lambda: "2030-01-02T03:04:05")
+
+
+def three(log):
+    log.append("asked", run="run-1", plan="p", dataset="patients", price="1/3")
+    log.append("judged", run="run-1", plan="p", decision="refuse", reasons=["too dear"])
+    log.append("refused", run="run-1", step="joining", reason="too dear: \u00fc")
+
+
+def test_a_line_says_what_happened_when_and_after_which_line(log, path):
+    three(log)
+    lines = path.read_bytes().splitlines()
+    assert [entry["event"] for entry in entries(path)] == ["asked", "judged", "refused"]
+    assert json.loads(lines[0]) == {
+        "seq": 1,
+        "at": "2030-01-02T03:04:05",
+        "event": "asked",
+        "run": "run-1",
+        "plan": "p",
+        "dataset": "patients",
+        "price": "1/3",
+        "previous": FIRST,
+    }
+    assert json.loads(lines[1])["previous"] == hashlib.sha256(lines[0]).hexdigest()
+    assert verify(path) == []
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_an_event_has_no_field_for_values_or_counts(log, path):
+    with pytest.raises(AssertionError, match="'answered' says nothing about"):
+        log.append("answered", run="run-1", counts=[3, 4])
+    with pytest.raises(KeyError):
+        log.append("seen", run="run-1")
+    assert not path.exists()
+
+
+def test_a_log_goes_on_in_another_process(log, path):
+    three(log)
+    Audit(path, now=lambda: "later").append("stopped", reason="asked to")
+    assert [entry["seq"] for entry in entries(path)] == [1, 2, 3, 4]
+    assert verify(path) == []
+
+
+def test_a_line_longer_than_what_is_read_at_once_is_chained(log, path):
+    log.append("stopped", reason="x" * 3 * audit._BLOCK)
+    log.append("stopped", reason="y" * (audit._BLOCK - 100))
+    log.append("stopped", reason="z")
+    assert verify(path) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "what"),
+    [
+        (lambda lines: [lines[0].replace(b"1/3", b"1/4"), *lines[1:]], 2, "does not follow from the line before"),
+        (lambda lines: [lines[0], lines[2]], 2, "does not follow"),
+        (lambda lines: lines[1:], 1, "does not follow"),
+        (lambda lines: [lines[1], lines[0], lines[2]], 1, "does not follow"),
+        (lambda lines: [*lines, lines[2]], 4, "does not follow"),
+        (lambda lines: [lines[0], b"{}\n", *lines[1:]], 2, "is no entry of this log"),
+        (lambda lines: [lines[0], b"[1]\n", *lines[1:]], 2, "is no entry of this log"),
+        (lambda lines: [b"hello\n", *lines], 1, "is no entry of this log"),
+        (lambda lines: [lines[0].replace(b":", b": "), *lines[1:]], 1, "is not written as this log writes"),
+        (lambda lines: [lines[0].replace(b'"seq":1', b'"seq":7'), *lines[1:]], 1, "has the number 7"),
+        (lambda lines: [*lines[:2], lines[2][:-5]], 3, "is unfinished"),
+    ],
+)
+def test_a_change_is_found_where_it_was_made(log, path, change, line, what):
+    three(log)
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    (finding,) = verify(path)
+    assert finding.startswith(f"{path}, line {line}: {what}")
+
+
+def test_a_log_that_is_absent_or_empty(path):
+    assert verify(path) == [f"{path}: is absent"]
+    assert list(entries(path)) == []
+    path.touch()
+    assert verify(path) == []
+
+
+@pytest.mark.parametrize("cut", [1, 40])
+def test_a_line_that_a_kill_cut_short_is_taken_out_and_the_log_says_so(log, path, cut):
+    three(log)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    assert [entry["seq"] for entry in entries(path)] == [1, 2]
+    log.append("stopped", reason="asked to")
+    found = list(entries(path))
+    assert [entry["event"] for entry in found] == ["asked", "judged", "mended", "stopped"]
+    assert found[2]["bytes"] == len(whole.splitlines(keepends=True)[2]) - cut
+    assert verify(path) == []
+
+
+def test_a_first_line_that_was_cut_short_is_mended_too(log, path):
+    path.write_bytes(b'{"at":"20')
+    log.append("stopped", reason="asked to")
+    assert [entry["event"] for entry in entries(path)] == ["mended", "stopped"]
+    assert verify(path) == []
+
+
+@pytest.mark.parametrize("line", [b"not JSON\n", b"{}\n", b"[1]\n"])
+def test_nothing_is_added_to_a_log_that_is_none(log, path, line):
+    path.write_bytes(line)
+    with pytest.raises(Unreadable, match="its last line is no entry of this log"):
+        log.append("stopped", reason="asked to")
+    assert path.read_bytes() == line
+
+
+def test_on_a_full_disk_no_half_line_is_left(log, path, monkeypatch):
+    three(log)
+    before, pwrite = path.read_bytes(), os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: pwrite(file, data[:20], at))
+    with pytest.raises(DiskFull, match=r"nothing was written \(too little room\); make room and try again"):
+        log.append("stopped", reason="asked to")
+    assert path.read_bytes() == before
+
+    def broken(_file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", broken)
+        with pytest.raises(DiskFull, match="No space left on device"):
+            log.append("stopped", reason="asked to")
+    assert path.read_bytes() == before
+    log.append("stopped", reason="asked to")
+    assert verify(path) == []
+
+
+def test_a_place_where_no_log_can_be_is_said_to_be_so(tmp_path):
+    with pytest.raises(LedgerError, match="cannot be opened: Is a directory"):
+        Audit(tmp_path).append("stopped", reason="asked to")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from party.books.audit import Audit
+for number in range(40):
+    Audit(Path(sys.argv[1])).append("stopped", reason=str(number))
+"""
+
+
+def test_processes_that_write_at_once_make_one_chain(path):
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path)]) for _ in range(3)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [entry["seq"] for entry in entries(path)] == list(range(1, 121))
+    assert verify(path) == []
+
+
+def test_answers_that_the_log_does_not_tell_of_are_named(log, path):
+    def answer(step, mechanism="count"):
+        return Entry("patients", "run-1", "p", step, mechanism, Fraction(1), "q", f"digest of {step}", 5, "now")
+
+    log.append("answered", run="run-1", step="a", mechanism="count", charge="1", request="q", reply="digest of a")
+    answers = [answer("a"), answer("b"), answer("c", RECOVERED)]
+    assert unlogged(path, answers) == [answers[1]]

@@ -1,0 +1,51 @@
+"""The schema that is asked beside the one that is held: every difference shows."""
+
+import json
+
+from party.pages.schema_diff import in_words, lines
+from protocol.tables.schema import Schema
+from tests.support.small_runs import MIXED
+
+
+def changed(**changes: object) -> Schema:
+    raw = json.loads(MIXED.to_json())["attributes"]
+    raw[1] |= changes
+    return Schema.parse({"attributes": [*raw[:4], {"name": "new", "kind": "categorical", "values": ["x"]}]})
+
+
+def test_one_schema_is_the_same_everywhere() -> None:
+    assert {line.how for line in lines(MIXED, MIXED)} == {"same"}
+
+
+def test_what_differs_lacks_or_is_not_asked_is_said() -> None:
+    found = {line.name: line for line in lines(changed(values=["low", "high"]), MIXED)}
+    assert {name: line.how for name, line in found.items()} == {
+        "work": "same",
+        "grade": "different",
+        "age": "same",
+        "bmi": "same",
+        "new": "not held",
+        "ill": "not asked",
+    }
+    assert (found["grade"].asked, found["grade"].held) == ("in order: low, high", "in order: low, mid, high")
+    assert (found["new"].held, found["ill"].asked) == ("", "")
+
+
+def test_without_a_data_set_nothing_is_held() -> None:
+    assert {line.how for line in lines(MIXED, None)} == {"not held"}
+
+
+def test_attributes_in_words() -> None:
+    words = [in_words(attribute) for attribute in MIXED.attributes]
+    assert words == [
+        "clerk, smith, baker, or missing",
+        "in order: low, mid, high",
+        "whole numbers from 0 to 39 in 4 bins",
+        "numbers from 10 to 40 in 3 bins",
+        "no, yes",
+    ]
+
+
+def test_long_lists_are_cut() -> None:
+    many = Schema.parse({"attributes": [{"name": "a", "kind": "categorical", "values": [str(i) for i in range(1008)]}]})
+    assert in_words(many.attributes[0]) == "0, 1, 2, 3, 4, 5, 6, 7 and 1,000 more"

@@ -1,0 +1,295 @@
+"""The serving process and its local interface: who may ask, what it says of its health, how it starts and stops."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from party import service
+from party.app import TOKEN_FILE, make_app, token_of
+from party.curator_link.client import Backoff
+from party.errors import HomeInUse, LedgerError, RolledBack, SettingsError
+from party.home.lock import served_alone
+from party.logs import JsonLines, log_libraries
+from party.operations.health import Health
+from protocol.errors import SubnError
+from tests.support.fake_curator import NOW, FakeCurator
+from tests.support.party import NO_DELTA, Party, make_home, run_terms, write_keys
+
+RUN = "run-1"
+TOKEN = "the-token"
+
+
+@pytest.fixture
+def fake() -> FakeCurator:
+    return FakeCurator()
+
+
+@pytest.fixture
+def party(tmp_path, fake) -> Party:
+    """Its data owner has been asked about a run."""
+    home = make_home(tmp_path / "home", 0, fake, accept="ask", more="\n[local]\nport = 0\n")
+    write_keys(home, 0)
+    asked = Party(home, 0, fake)
+    fake.start(run_terms())
+    asked.turns()
+    return asked
+
+
+def local(
+    party: Party, method: str, path: str, token: str | None = TOKEN, trouble: str | None = None, **more: Any
+) -> Any:
+    async def once() -> httpx.Response:
+        app = make_app(party.house, TOKEN, Health(party.house, lambda: trouble))
+        headers = {"Authorization": f"Bearer {token}".encode()} if token is not None else {}
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+            return await client.request(method, path, headers=headers, **more)
+
+    return asyncio.run(once())
+
+
+# The local interface
+
+PRIVATE = [
+    ("GET", "/v1/requests"),
+    ("GET", f"/v1/requests/{RUN}"),
+    ("POST", f"/v1/requests/{RUN}/accept"),
+    ("POST", f"/v1/requests/{RUN}/refuse"),
+    ("GET", "/v1/ledger"),
+    ("GET", "/v1/audit"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), PRIVATE)
+@pytest.mark.parametrize("token", [None, "", "another", TOKEN + "x", "é"])
+def test_without_the_token_nothing_is_told_and_nothing_happens(party, method, path, token):
+    answer = local(party, method, path, token)
+    assert answer.status_code == 401
+    assert "patients" not in answer.text
+    assert party.ledger.request(RUN).state == "asked"
+
+
+def test_requests_are_shown_as_on_the_command_line(party):
+    (facts,) = local(party, "GET", "/v1/requests").json()
+    assert (facts["run"], facts["state"], facts["price"]) == (RUN, "asked", "1")
+    assert facts["steps"]
+    assert local(party, "GET", f"/v1/requests/{RUN}").json() == facts
+
+
+def test_a_run_can_be_accepted_once(party, fake):
+    assert local(party, "POST", f"/v1/requests/{RUN}/accept").json()["state"] == "accepted"
+    party.turns()
+    assert fake.runs[RUN].state.waiting_for == (1, 2)
+    late = local(party, "POST", f"/v1/requests/{RUN}/refuse")
+    assert late.status_code == 409
+    assert late.headers["content-type"] == "application/problem+json"
+    assert "is active already" in late.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"), [({"reason": "no"}, "no"), (None, "the data owner does not want to take part")]
+)
+def test_a_run_can_be_refused(party, fake, body, reason):
+    assert local(party, "POST", f"/v1/requests/{RUN}/refuse", json=body).json()["state"] == "refused"
+    party.turns()
+    assert fake.runs[RUN].reason == reason
+    assert [entry["by"] for entry in party.audited() if entry["event"] == "decided"] == ["local interface"]
+
+
+def test_unknown_runs_and_fields_are_refused(party):
+    assert local(party, "GET", "/v1/requests/run-9").status_code == 404
+    assert local(party, "POST", f"/v1/requests/{RUN}/refuse", json={"why": "no"}).status_code == 422
+
+
+def test_account_and_audit_log(party):
+    books = local(party, "GET", "/v1/ledger").json()
+    assert books == {
+        "accounts": {"patients": {"total": "4", "spent": "0", "reserved": "0", "left": "4"} | NO_DELTA},
+        "entries": [],
+    }
+    log = local(party, "GET", "/v1/audit").json()
+    assert [entry["event"] for entry in log["entries"]] == ["judged", "asked"]
+    assert log["problems"] == []
+    assert len(local(party, "GET", "/v1/audit?search=judged").json()["entries"]) == 1
+    assert len(local(party, "GET", "/v1/audit?limit=1").json()["entries"]) == 1
+
+
+def test_health_needs_no_token_and_tells_the_truth(party, monkeypatch):
+    assert local(party, "GET", "/healthz", None).json() == {"status": "alive"}
+    checks = {"ledger": "ok", "disk": "ok", "clock": "ok", "curator": "ok"}
+    assert local(party, "GET", "/readyz", None).json() == {"status": "ready", "checks": checks}
+    away = local(party, "GET", "/readyz", None, trouble="the curator does not answer")
+    assert (away.status_code, away.json()) == (
+        503,
+        {"status": "not ready", "reason": "curator: the curator does not answer"},
+    )
+
+    def broken(_state: str) -> None:
+        raise LedgerError("ledger.db: cannot be used")
+
+    monkeypatch.setattr(party.ledger, "requests", broken)
+    assert local(party, "GET", "/readyz", None).json()["reason"] == "ledger: ledger.db: cannot be used"
+    monkeypatch.undo()
+    monkeypatch.setattr("party.operations.health.SMALLEST_FREE", 1 << 62)
+    assert "are needed: make room" in local(party, "GET", "/readyz", None).json()["reason"]
+
+
+def test_the_token_is_made_once_for_its_owner_alone(tmp_path):
+    first = token_of(tmp_path)
+    assert len(first) == 64
+    assert token_of(tmp_path) == first
+    assert (tmp_path / TOKEN_FILE).stat().st_mode & 0o777 == 0o600
+
+
+# The process
+
+
+class Service:
+    """`service.serve` in this process, with what it logs."""
+
+    def __init__(self, party: Party, fake: FakeCurator) -> None:
+        party.house.ledger.close()
+        self.home, self.fake = party.home, fake
+        self.logged: list[tuple[str, dict[str, Any]]] = []
+
+    def log(self, event: str, **fields: Any) -> None:
+        self.logged.append((event, fields))
+
+    def until(self, event: str, then: Callable[[dict[str, Any]], None]) -> None:
+        """Serve; when `event` is logged call `then`, which has to bring the end."""
+        threading.Thread(target=self._watch, args=(event, then), daemon=True).start()
+        service.serve(self.home, self.log, transport=self.fake.transport(), clock=lambda: NOW, backoff=Backoff(0, 0))
+
+    def _watch(self, event: str, then: Callable[[dict[str, Any]], None]) -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            for found, fields in list(self.logged):
+                if found == event:
+                    then(fields)
+                    return
+            time.sleep(0.01)
+
+
+def stop(_fields: dict[str, Any]) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def patient(fake: FakeCurator) -> None:
+    """Hold long polls for a moment, as a real inbox does."""
+    inner = fake.app
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] == "/v1/inbox":
+            await asyncio.sleep(0.05)
+        await inner(scope, receive, send)
+
+    fake.transport = lambda: httpx.ASGITransport(app=slow)  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_until_a_signal_and_ends_cleanly(party, fake, number):
+    patient(fake)
+    running = Service(party, fake)
+    running.until("waiting for the data owner's word", lambda _fields: os.kill(os.getpid(), number))
+    events = [event for event, _ in running.logged]
+    assert events[0] == "listening"
+    assert running.logged[-1] == ("stopped", {"reason": "asked to stop"})
+    audited = [entry["event"] for entry in party.audited()]
+    assert audited[-2:] == ["started", "stopped"]
+    with served_alone(party.home.lock):
+        pass  # the lock is free again
+
+
+def test_the_local_interface_listens_on_loopback_while_it_serves(party, fake):
+    patient(fake)
+    running, seen = Service(party, fake), []
+
+    def look(fields: dict[str, Any]) -> None:
+        try:
+            token = (party.home.path / TOKEN_FILE).read_text().strip()
+            answer = httpx.get(f"{fields['url']}/v1/requests", headers={"Authorization": f"Bearer {token}"})
+            seen.append((fields["url"], answer.json()[0]["run"]))
+            assert party.home.address.read_text() == fields["url"] + "\n"
+        finally:
+            stop(fields)
+
+    running.until("listening", look)
+    ((url, run),) = seen
+    assert url.startswith("http://127.0.0.1:")
+    assert run == RUN
+    assert not party.home.address.exists()  # it has stopped
+
+
+def test_one_process_serves_a_home(party, fake):
+    with served_alone(party.home.lock), pytest.raises(HomeInUse, match="serves this home already"):
+        service.serve(party.home, lambda _event, **_fields: None)
+
+
+def test_a_port_in_use_is_said(party, fake):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        text = party.home.settings.read_text().replace("port = 0", f"port = {port}")
+        party.home.settings.write_text(text)
+        with pytest.raises(SettingsError, match=rf":{port} cannot be listened at \(Address already in use\)"):
+            service.serve(party.home, lambda _event, **_fields: None)
+
+
+def test_with_a_ledger_that_was_set_back_it_does_not_serve(party, fake):
+    party.ledger.decide(RUN, accept=True)
+    party.turns()
+    assert fake.receipts["party-1"]
+    party.house.ledger.close()
+    for file in party.home.path.glob("ledger.db*"):
+        file.unlink()
+    running = Service(party, fake)
+    with pytest.raises(RolledBack):
+        service.serve(running.home, running.log, transport=fake.transport(), clock=lambda: NOW)
+    assert running.logged[-1][0] == "stopped"
+    assert "the ledger was set back" in running.logged[-1][1]["reason"]
+    assert not fake.deliveries[1:]
+
+
+def test_a_mistake_of_the_program_is_told_by_its_place_not_its_words(party, fake, monkeypatch):
+    """The text of an error that nobody foresaw might quote a value of a table."""
+
+    def broken(_answering: Any) -> Any:
+        raise ZeroDivisionError("patient 4711")
+
+    monkeypatch.setattr("party.answering.answering.Answering.decided", broken)
+    running = Service(party, fake)
+    with pytest.raises(SubnError, match="a mistake in this program: ZeroDivisionError") as raised:
+        service.serve(running.home, running.log, transport=fake.transport(), clock=lambda: NOW)
+    (mistake,) = [fields for event, fields in running.logged if event == "mistake"]
+    assert mistake["kind"] == "ZeroDivisionError"
+    assert __file__ in mistake["at"][0]
+    said = f"{raised.value}{raised.value.__cause__}{running.logged}{party.audited()}"
+    assert "4711" not in said
+
+
+def test_libraries_log_json_lines_too(capsys):
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        log_libraries()
+        assert isinstance(root.handlers[0], JsonLines)
+        logging.getLogger("some.library").info("not shown")
+        try:
+            raise ValueError("what went wrong")
+        except ValueError:
+            logging.getLogger("some.library").exception("failed")
+    finally:
+        root.handlers[:], root.level = before
+    (line,) = capsys.readouterr().err.splitlines()
+    found = json.loads(line)
+    assert (found["event"], found["level"], found["logger"]) == ("failed", "error", "some.library")
+    assert found["error"] == "ValueError"
+    assert __file__ in found["at"][0]

@@ -1,0 +1,42 @@
+"""Answering: whatever the tables and however a clique is cut, the answers are plain sums, and spreading undoes them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.model import clique_answers as answering
+from protocol.model.clique_answers import reader
+
+SIZES = (2, 3, 1, 4, 2, 5)
+CLIQUE = (4, 1, 5, 0, 2)  # in any order
+SETS = st.sets(st.sampled_from(CLIQUE), max_size=3).map(lambda found: tuple(sorted(found)))
+TABLES = st.lists(SETS, min_size=1, max_size=6, unique=True)
+
+
+def summed(shares, table):
+    kept = np.einsum(shares, CLIQUE, list(table))
+    return np.asarray(kept).ravel()
+
+
+@pytest.mark.parametrize("largest_side", [1 << 18, 0])
+@given(tables=TABLES, seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_answers_are_sums_and_spreading_is_their_transpose(largest_side, tables, seed):
+    random = np.random.default_rng(seed)
+    shares = random.random([SIZES[v] for v in CLIQUE])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answering, "_LARGEST_SIDE", largest_side)
+        asked = reader(SIZES, CLIQUE, tables)
+    answers = asked.answers(shares)
+    assert answers == pytest.approx(np.concatenate([summed(shares, table) for table in tables]))
+    weights = random.normal(size=answers.size)
+    assert asked.spread(weights) @ shares.ravel() == pytest.approx(weights @ answers)
+
+
+def test_a_variable_with_many_codes_needs_no_square_of_them():
+    sizes, tables = (20_000, 2, 2), [(0, 1), (0, 2), (1, 2), (0,)]
+    asked = reader(sizes, (0, 1, 2), tables)
+    assert not hasattr(asked, "left")
+    shares = np.ones(sizes)
+    assert asked.answers(shares).tolist() == [2.0] * 80_000 + [20_000.0] * 4 + [4.0] * 20_000

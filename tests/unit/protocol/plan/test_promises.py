@@ -1,0 +1,78 @@
+"""What a budget means for one person: the factor is never too small, and no promise stands without its conditions."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.plan.promises import about_one_person, odds_factor, owners_conditions, promises, protected_from
+from tests.support.small_runs import plan_of
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "factor"),
+    [
+        ("0", "1.00"),
+        ("4/5", "2.23"),
+        ("1", "2.72"),
+        ("1/3", "1.40"),
+        ("2", "7.39"),
+        ("7", "1096.64"),
+        ("8", "more than 1,000"),
+    ],
+)
+def test_the_factor_is_e_to_the_epsilon_rounded_up(epsilon: str, factor: str) -> None:
+    assert odds_factor(Fraction(epsilon)) == factor
+
+
+@given(st.fractions(min_value=0, max_value=7))
+def test_the_factor_is_never_below_the_truth_and_at_most_a_cent_above(epsilon: Fraction) -> None:
+    shown = float(odds_factor(epsilon))
+    truth = math.exp(epsilon)
+    assert truth * (1 - 1e-12) <= shown <= truth * (1 + 1e-12) + 0.01
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(10**9), Fraction(10**40), Fraction(10**40, 3)])
+def test_no_epsilon_is_too_large_to_be_told(epsilon: Fraction) -> None:
+    assert odds_factor(epsilon) == "more than 1,000"
+    assert "protects nobody" in about_one_person(epsilon, Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("insiders", "words"),
+    [
+        (0, "the curator and the public, but from none of the other parties"),
+        (1, "the curator, the public, and any 1 other party"),
+        (3, "the curator, the public, and any 3 other parties that pool what they know"),
+    ],
+)
+def test_it_is_said_from_whom_one_is_protected(insiders: int, words: str) -> None:
+    assert protected_from(insiders) == words
+    first = f"You are protected from {words}; not from the curator together with other parties."
+    assert owners_conditions(insiders)[0] == first
+
+
+def test_every_condition_of_the_specification_is_named() -> None:
+    told = " ".join(owners_conditions(1))
+    for condition in ("one row, at one party", "follows the protocol", "number of your rows", "together with", "2^-94"):
+        assert condition in told
+
+
+def test_delta_is_never_kept_quiet() -> None:
+    delta = Fraction(1, 10**9)
+    told = about_one_person(Fraction(4, 5), delta)
+    assert "a factor 2.23, and by delta = 1/1000000000 besides" in told
+    assert "delta" not in about_one_person(Fraction(4, 5), Fraction(0))
+    plan = plan_of(privacy="zcdp")
+    assert plan.delta
+    for promise in promises(plan)[:2]:
+        assert f"δ = {plan.delta}" in promise.text
+    assert "(ε, δ)-differentially private" in promises(plan)[0].text
+    assert "δ" not in promises(plan_of())[0].text
+
+
+def test_what_is_over_is_told_as_it_was() -> None:
+    assert "has left" in about_one_person(Fraction(1), Fraction(0), is_over=True)
+    assert "Nothing left" in about_one_person(Fraction(0), Fraction(0), is_over=True)

@@ -1,0 +1,61 @@
+"""Why a plan is as it is: the tuning's own words where the plan is the tuned one, and other words where it is not."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from protocol.plan.rationale import reasons
+from protocol.plan.terms import Terms
+from protocol.plan.tuning import tuned
+from protocol.privacy.mechanisms import LAWS
+from tests.support.small_runs import BITS, MIXED, terms_of
+
+ROWS = (3000, 2000, 4000)
+
+
+def recommended(epsilon: str = "1", schema: Any = MIXED, **wishes: Any) -> Terms:
+    return terms_of(schema, ROWS, epsilon, preset="recommended", **wishes)
+
+
+@pytest.mark.parametrize("wishes", [{}, {"insiders": 0}, {"privacy": "zcdp"}, {"noise": "selected"}])
+@pytest.mark.parametrize(("schema", "epsilon"), [(BITS, "1"), (MIXED, "0.1"), (MIXED, "1"), (MIXED, "20")])
+def test_a_tuned_plan_gives_the_reason_that_it_was_tuned_for(schema, epsilon, wishes):
+    terms = recommended(epsilon, schema, **wishes)
+    plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
+    found = tuned(sizes, ROWS, sum(plan.split, Fraction(0)), LAWS[plan.privacy], plan.insiders)
+    why = reasons(terms)[0]
+    assert why.endswith(f"({found.why}).")
+    assert ("in views" in why) == (plan.views == "pairs")
+    assert (f"{sum(plan.further)} more pairs" in why) == bool(plan.guided_rounds)
+
+
+def test_the_budget_is_divided_in_words_that_add_up():
+    words = reasons(recommended("0.005"))[1]
+    shares = [float(part.split(" %")[0].rpartition(" ")[2]) for part in words.split(",")]
+    assert sum(shares) == pytest.approx(100)
+    assert "every attribute alone" in words
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({"insiders": 1}, "keeps 1.5 shares of noise"),
+        ({"insiders": 0}, "keeps one full share of noise"),
+        ({"insiders": 2, "noise": "selected"}, "keeps 3 full shares of noise"),
+        ({"noise": "local"}, "keeps 3 full shares of noise, one of every party"),
+        ({"privacy": "zcdp"}, "it is Gaussian, and needs a delta"),
+        ({"insiders": 0}, "nobody is protected from a party"),
+    ],
+)
+def test_the_noise_that_stays_is_told_with_whom_it_protects_from(wishes, words):
+    assert words in reasons(recommended(**wishes))[2]
+
+
+def test_what_was_asked_for_is_not_said_to_be_tuned():
+    wished = tuple(Fraction(share, 20) for share in (5, 5, 5, 5))
+    assert "as was asked for" in reasons(recommended(update="guided", split=wished, further=(1, 0, 0)))[0]
+    assert "as was asked for" in reasons(terms_of(MIXED, ROWS))[0]
+    assert "of the paper" in reasons(terms_of(BITS, ROWS, preset="paper"))[0]
+    assert "curator takes" in reasons(terms_of(MIXED, ROWS, method="dp-ccbn"))[0]
+    assert "its own rows alone" in reasons(terms_of(MIXED, ROWS, method="independent"))[0]

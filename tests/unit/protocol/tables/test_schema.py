@@ -1,0 +1,132 @@
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from protocol.errors import SchemaError
+from protocol.tables.attributes import Categorical, Integer, Real
+from protocol.tables.schema import Schema
+
+VECTORS = Path(__file__).parents[3] / "vectors" / "schema"
+GOOD = json.loads((VECTORS / "good.json").read_text("utf-8"))
+BROKEN = json.loads((VECTORS / "broken.json").read_text("utf-8"))
+
+
+def about(vector):
+    return vector["about"]
+
+
+@pytest.mark.parametrize("vector", GOOD, ids=about)
+def test_a_good_schema_has_the_expected_sizes_spelling_and_hash(vector):
+    schema = Schema.parse(vector["text"])
+    assert list(schema.sizes) == vector["sizes"]
+    assert schema.to_json() == vector["canonical"]
+    assert schema.hash == vector["hash"]
+
+
+@pytest.mark.parametrize("vector", GOOD, ids=about)
+def test_the_canonical_spelling_is_the_same_schema(vector):
+    schema = Schema.parse(vector["text"])
+    assert Schema.parse(schema.to_json().encode()) == schema
+
+
+@pytest.mark.parametrize("vector", BROKEN, ids=about)
+def test_a_broken_schema_is_refused_with_its_sentence(vector):
+    with pytest.raises(SchemaError) as caught:
+        Schema.parse(vector["schema"] if "schema" in vector else vector["text"])
+    assert str(caught.value) == vector["sentence"]
+
+
+def test_every_refusal_is_one_line():
+    assert all("\n" not in vector["sentence"] and vector["sentence"].endswith(".") for vector in BROKEN)
+
+
+def refusal(source):
+    with pytest.raises(SchemaError) as caught:
+        Schema.parse(source)
+    return str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused():
+    assert refusal(b'{"title": "\xff"}') == "Schema: this is not JSON that can be read: byte 11 is not UTF-8."
+
+
+def test_a_byte_order_mark_is_accepted():
+    assert Schema.parse(b"\xef\xbb\xbf" + GOOD[1]["text"].encode()).names == ("country",)
+
+
+def test_nesting_that_is_too_deep_is_refused():
+    assert refusal("[" * 100_000) == "Schema: this is not JSON that can be read: it is nested too deeply."
+
+
+def test_half_a_surrogate_pair_is_refused_and_not_printed():
+    text = '{"attributes": [{"name": "\\ud800", "kind": "ordinal", "values": ["1"]}]}'
+    sentence = refusal(text)
+    assert sentence == (
+        'Schema, attribute number 1, field "name": must not contain control characters or half a character.'
+    )
+    text = '{"attributes": [{"name": "a", "kind": "categorical", "values": ["1"], "taxonomy": {"g": ["\\ud800"]}}]}'
+    assert refusal(text).isascii()
+
+
+def test_a_python_float_means_its_literal():
+    attribute = {"name": "x", "kind": "real", "min": 0.1, "max": 0.3, "bins": 2}
+    [parsed] = Schema.parse({"attributes": [attribute]}).attributes
+    assert isinstance(parsed, Real)
+    assert (parsed.min, parsed.edge(1), parsed.max) == (Fraction(1, 10), Fraction(1, 5), Fraction(3, 10))
+
+
+def test_an_infinite_python_float_is_refused():
+    attribute = {"name": "x", "kind": "real", "min": 0.1, "max": float("inf"), "bins": 2}
+    assert refusal({"attributes": [attribute]}) == 'Schema, attribute "x", field "max": must be a finite number.'
+
+
+def test_integer_bins_split_the_integers_evenly():
+    age = Integer(name="age", kind="integer", min=17, max=90, bins=16)
+    first, counts = age.grid()
+    # 74 integers in 16 bins of width 4.625, worked out by hand.
+    assert first == [17, 22, 27, 31, 36, 41, 45, 50, 54, 59, 64, 68, 73, 78, 82, 87]
+    assert counts == [5, 5, 4, 5, 5, 4, 5, 4, 5, 5, 4, 5, 5, 4, 5, 4]
+
+
+def test_an_integer_without_bins_has_one_category_per_value():
+    children = Integer(name="children", kind="integer", min=-1, max=2)
+    assert children.size == 4
+    assert children.grid() == ([-1, 0, 1, 2], [1, 1, 1, 1])
+
+
+def test_the_last_real_bin_holds_max():
+    x = Real(name="x", kind="real", min=0, max=1, bins=3)
+    assert [x.bin(value) for value in (Fraction(0), Fraction(1, 3), Fraction(2, 3), Fraction(1))] == [0, 1, 2, 2]
+    first, counts = x.grid()
+    # Width 1/3: a million values take seven decimals.
+    assert x.decimals == 7
+    assert first == [0, 3_333_334, 6_666_667]
+    assert counts == [3_333_334, 3_333_333, 3_333_334]
+
+
+def test_taxonomy_paths_run_from_the_root():
+    [work] = Schema.parse(GOOD[2]["text"]).attributes
+    assert isinstance(work, Categorical)
+    assert work.paths == {"a": ("y", "x"), "b": ("y", "w"), "c": ("z",)}
+
+
+def test_the_hash_depends_on_the_order_of_values():
+    def hashed(values):
+        return Schema.parse({"attributes": [{"name": "x", "kind": "categorical", "values": values}]}).hash
+
+    assert hashed(["a", "b"]) != hashed(["b", "a"])
+
+
+def test_a_schema_cannot_be_changed():
+    schema = Schema.parse(GOOD[1]["text"])
+    with pytest.raises(ValueError, match="frozen"):
+        schema.title = "other"
+
+
+def test_codes_take_one_byte_up_to_256_categories():
+    def code_type(largest):
+        return Integer(name="x", kind="integer", min=1, max=largest).code_type(0).nbytes
+
+    assert (code_type(256), code_type(257), code_type(65_536)) == (1, 2, 2)
