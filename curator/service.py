@@ -15,9 +15,10 @@ from curator.home.keys import CuratorKeys, metrics_token
 from curator.operations.health import Health
 from curator.operations.metrics import Metrics
 from curator.runs.orchestrator import Orchestrator
+from curator.runs.ports import Clock, system_clock
 from curator.runs.relay import Relay
 from curator.runs.views import RunViews
-from curator.settings import Clock, Settings, system_clock
+from curator.settings import Settings
 from curator.store.store import Store
 
 _TOKEN_BYTES = 16

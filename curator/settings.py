@@ -4,10 +4,9 @@ It does not know what they do.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from time import time
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -18,12 +17,7 @@ from protocol.services.connection import is_loopback
 PREFIX = "SUBN_CURATOR_"
 LONGEST_WAIT = 365 * 24 * 3600  # seconds
 
-Clock = Callable[[], int]  # milliseconds since 1970, UTC
 Seconds = Annotated[int, Field(ge=1, le=LONGEST_WAIT)]
-
-
-def system_clock() -> int:
-    return int(time() * 1000)
 
 
 class Settings(BaseModel):

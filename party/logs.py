@@ -8,9 +8,9 @@ import logging
 import sys
 import traceback
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
-from party.books.ledger import utc_now
 from protocol.errors import SubnError
 
 
@@ -40,3 +40,7 @@ def log_libraries(level: int = logging.WARNING) -> None:
     root = logging.getLogger()
     root.handlers[:] = [JsonLines()]
     root.setLevel(level)
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -14,7 +14,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -27,9 +26,9 @@ from party.home.settings import Dataset
 from protocol.errors import DataError
 from protocol.tables.attributes import quoted
 from protocol.tables.coding import BATCH, Coder, Problem, gather
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
-Codes = NDArray[Any]  # uint8 or uint16
 Row = Sequence[str]
 Rows = Generator[Row, None, None]  # the header comes first
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from crypto.signing import fingerprint
 from party.answering.invitation import place_in
-from party.answering.policy import peer_fingerprint
 from party.books.ledger import Entry, Request
 from party.home.home import House
+from party.home.keys import peer_fingerprint
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
 from protocol.plan.agreement import agree

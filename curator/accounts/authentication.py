@@ -15,7 +15,7 @@ from crypto.errors import CryptoError
 from crypto.signing import verify
 from curator.accounts.registry import hashed
 from curator.errors import Forbidden, NotAuthenticated, Replayed, StoreUnavailable, WrongClock
-from curator.settings import Clock
+from curator.runs.ports import Clock
 from curator.store.store import Store
 from curator.store.tables import nonces, operator_keys, parties
 from protocol.messages.signatures import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, request_text

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from crypto.randomness import Stream
 from curator.errors import Conflict, Forbidden, NotFound
-from curator.settings import Clock
+from curator.runs.ports import Clock
 from curator.store.run_records import runs_with
 from curator.store.store import Store
 from curator.store.tables import codes, offers, operator_keys, parties, schemas

@@ -18,7 +18,8 @@ from curator.commands.ready import ask
 from curator.errors import SettingsError
 from curator.home.certificates import RENEW_DAYS, Certificates
 from curator.home.keys import CuratorKeys
-from curator.settings import Settings, system_clock
+from curator.runs.ports import system_clock
+from curator.settings import Settings
 from curator.store.store import Store
 from protocol.messages.pins import pin_of
 from protocol.messages.versions import SPOKEN

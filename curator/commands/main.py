@@ -21,7 +21,8 @@ from curator.commands.output import say
 from curator.errors import SettingsError, StoreUnavailable
 from curator.home.certificates import Certificates
 from curator.home.keys import CuratorKeys
-from curator.settings import Settings, system_clock
+from curator.runs.ports import system_clock
+from curator.settings import Settings
 from curator.store.run_records import SIGNING_KEY, correct
 from curator.store.store import Store
 from protocol.errors import SubnError

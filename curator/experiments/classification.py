@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.errors import OperatorError
 from protocol.tables.attributes import Listed, quoted
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
-
-Codes = NDArray[Any]
 
 CLASSIFIERS = ("linear SVM", "gradient boosting")
 TESTED = 5  # one real row in this many is held out for the test

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from curator.experiments.classification import Exam, misclassification, target_of
@@ -20,9 +19,8 @@ from curator.experiments.coded_tables import read_codes, read_schema
 from protocol.errors import OperatorError
 from protocol.tables.attributes import quoted
 from protocol.tables.distance import attribute_sets, distances
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
-
-Codes = NDArray[Any]
 
 WARNING = "computed from the real rows without noise: for experiments only, never to be published"
 MOST_SETS = 2_000  # more marginals are sampled

@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from curator.experiments.coded_tables import DividedTable, read_divided, read_schema
@@ -23,18 +22,17 @@ from curator.results.csv_files import write_table, write_text
 from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.forecast.error import predicted
+from protocol.identity import Identity
 from protocol.plan.agreement import agree
 from protocol.plan.plan import Method, Preset
 from protocol.plan.presets import make_plan
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.run.synthesis import synthetic_codes
-from protocol.stages.party_state import Identity
 from protocol.tables.coding import labels
 from protocol.tables.distance import average_distance
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
-
-Codes = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crypto.paillier.indicator import make_indicator
 from crypto.paillier.public import require_gmp
@@ -18,31 +17,27 @@ from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
+from protocol.identity import Identity
 from protocol.messages.tasks import Count, Invitation, Reply, Task, decode, encode
 from protocol.plan.passes import is_sum_pass, layout_of
 from protocol.plan.plan import Member, Plan
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
+from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes, words_to_bytes
 from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
 from protocol.run.party import accept, answer, check
 from protocol.secure_sum.plain import (
-    WORD_BYTES,
     CuratorSums,
-    Layout,
     PartySums,
     PlainOpening,
     SelectedOpening,
-    Vector,
     ciphertexts,
     full_noise,
     own_noise,
-    words_from_bytes,
-    words_to_bytes,
 )
-from protocol.stages.party_state import Identity, PartyState
+from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
-
-Codes = NDArray[Any]
+from protocol.tables.domain import Codes
 
 
 @dataclass

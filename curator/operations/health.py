@@ -12,7 +12,7 @@ from threading import Lock
 from time import monotonic
 
 from curator.errors import StoreUnavailable
-from curator.settings import Clock
+from curator.runs.ports import Clock
 from curator.store.store import Store
 from protocol.services.clock_watch import ClockWatch
 

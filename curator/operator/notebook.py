@@ -28,9 +28,10 @@ from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
 from protocol.exact import exact
-from protocol.plan.plan import EncodingName, Method, Noise, Preset, ScoreName, Update
+from protocol.plan.plan import Method, Noise, Preset, ScoreName, Update
 from protocol.privacy.mechanisms import Choice, Privacy
 from protocol.run.manifest import Manifest, verify_manifest
+from protocol.tables.encoding import EncodingName
 
 ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like
 

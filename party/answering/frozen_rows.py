@@ -11,17 +11,14 @@ import os
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from party.errors import DiskFull, Unreadable
 from party.files import sync_folder
 from protocol.exact import canonical_json
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
-
-Codes = NDArray[Any]  # uint8 or uint16
 
 
 def freeze(folder: Path, plan_hash: str, schema: Schema, codes: Sequence[Codes]) -> None:

@@ -12,11 +12,11 @@ from party.answering.policy import Verdict, judge
 from party.errors import PolicyRefusal
 from party.home.home import House
 from party.home.settings import dataset_for
-from party.source import Codes
 from protocol.errors import CURATOR, DataError, FailedCheck, PeerError, PlanError, SchemaError
 from protocol.messages.tasks import Invitation
 from protocol.plan.agreement import agree
 from protocol.plan.terms import Terms
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
 JOINING = "joining"

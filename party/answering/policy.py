@@ -5,33 +5,13 @@ It does not know files, the ledger or rows; it judges public numbers only.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
-from crypto.signing import fingerprint
+from party.books.budget import Budget
+from party.home.keys import peer_fingerprint
 from party.home.settings import Peer, Policy
 from protocol.plan.plan import Member, Plan
 from protocol.plan.terms import Terms
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent on a data set, and what is spent or set aside already."""
-
-    total: Fraction
-    spent: Fraction
-    reserved: Fraction
-    delta_total: Fraction = Fraction(0)
-    delta_spent: Fraction = Fraction(0)
-    delta_reserved: Fraction = Fraction(0)
-
-    @property
-    def left(self) -> Fraction:
-        return max(Fraction(0), self.total - self.spent - self.reserved)
-
-    @property
-    def delta_left(self) -> Fraction:
-        return max(Fraction(0), self.delta_total - self.delta_spent - self.delta_reserved)
 
 
 @dataclass(frozen=True)
@@ -48,11 +28,6 @@ def judge(policy: Policy, peers: Mapping[str, Peer], terms: Terms, me: int, budg
         return Verdict("refuse", broken)
     doubts = (*_strangers(peers, plan, me), *(["every run is accepted by hand"] if policy.accept == "ask" else []))
     return Verdict("ask", doubts) if doubts else Verdict("accept", ("every rule allows it",))
-
-
-def peer_fingerprint(signing_key: bytes, exchange_key: bytes) -> str:
-    """What two data owners compare. Privacy: a false exchange key under a true signing key would open every mask."""
-    return fingerprint(signing_key + exchange_key)
 
 
 def _about_the_run(policy: Policy, plan: Plan) -> Iterator[str]:

@@ -16,11 +16,13 @@ from pydantic import ValidationError
 from crypto.randomness import Stream
 from party.errors import Unreadable
 from protocol.exact import canonical_json
+from protocol.identity import Identity
 from protocol.messages.tasks import Keys
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import PartySums, PlainSums, Vector
+from protocol.privacy.layout import Vector
+from protocol.secure_sum.plain import PartySums, PlainSums
 from protocol.secure_sum.selected import PairKeys, selected_sums
-from protocol.stages.party_state import Identity, PartyState
+from protocol.stages.party_state import PartyState
 from protocol.tables.domain import Variables
 
 VERSION = 1

@@ -13,9 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from party.books.ledger import REFUSAL, utc_now
+from party.books.ledger import REFUSAL
 from party.books.ledger_tables import RECOVERED, Entry
 from party.errors import DiskFull, LedgerError, Unreadable
+from party.logs import utc_now
 from protocol.exact import canonical_json
 
 # What may be said of each event, and nothing else.

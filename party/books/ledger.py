@@ -8,7 +8,6 @@ active. Answers are only ever added; triggers refuse everything else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from sqlite3 import Connection
@@ -35,6 +34,7 @@ from party.books.ledger_tables import (
     spent_on,
 )
 from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
+from party.logs import utc_now
 from protocol.errors import CURATOR, OutOfTurn
 from protocol.exact import canonical_json, digest
 from protocol.messages.http import Receipt
@@ -43,10 +43,6 @@ __all__ = ["REFUSAL", "Entry", "Ledger", "Request", "State", "StoredReply", "utc
 
 REFUSAL = "refusal"  # the mechanism of an answer that says no
 _RESTORED = "the ledger was restored from a time before this run's last answer"
-
-
-def utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class Ledger:

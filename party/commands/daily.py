@@ -9,10 +9,11 @@ from typing import Any
 from party import service
 from party import views as showing
 from party.books import audit as audit_log
-from party.commands.result import Said, call, curator_of, line_options, own_fingerprint, unknown_dataset
+from party.commands.result import Said, call, curator_of, line_options, unknown_dataset
 from party.errors import SettingsError
 from party.home import backup as backups
 from party.home.home import House, opened
+from party.home.keys import own_fingerprint
 from party.home.lock import served_alone
 from party.home.settings import Home, write_new
 from party.logs import json_log, log_libraries

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from party.answering.policy import peer_fingerprint
 from party.curator_link.client import Curator
 from party.errors import SettingsError
 from party.home.home import House
@@ -47,7 +46,3 @@ def curator_of(house: House, own: OwnKeys | None = None, tries: int = TRIES) -> 
 def unknown_dataset(house: House, name: str) -> SettingsError:
     known = ", ".join(house.settings.datasets)
     return SettingsError(f"{house.home.settings}: there is no data set {name!r}; known are {known}")
-
-
-def own_fingerprint(own: OwnKeys) -> str:
-    return peer_fingerprint(own.identity.signing.public, own.identity.exchange.public)

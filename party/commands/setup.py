@@ -11,15 +11,14 @@ from pydantic import ValidationError
 
 from crypto.signing import fingerprint
 from party import source
-from party.answering.policy import peer_fingerprint
 from party.books.audit import Audit
-from party.commands.result import TRIES, Said, call, curator_of, line_options, own_fingerprint, unknown_dataset
+from party.commands.result import TRIES, Said, call, curator_of, line_options, unknown_dataset
 from party.curator_link.client import Curator, Declined, TalkError, Untrusted
 from party.curator_link.introduction import introduced
 from party.errors import SettingsError
 from party.home import keys, settings
 from party.home.home import House, opened
-from party.home.keys import OwnKeys
+from party.home.keys import OwnKeys, own_fingerprint, peer_fingerprint
 from party.home.lock import served_alone
 from party.home.settings import CuratorSettings, Home, schema_of, write_new
 from protocol.errors import DataError

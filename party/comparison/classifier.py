@@ -5,12 +5,12 @@ It does not know which table is real. What it returns about real rows is not pri
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
-Codes = NDArray[Any]
+from protocol.tables.domain import Codes
+
 _MOST_ROWS = 20_000  # learned from; more take long and change little
 _ROUNDS = 200
 

@@ -21,9 +21,9 @@ from party.comparison.classifier import Scores, scores
 from party.errors import PolicyRefusal
 from party.home.home import House
 from party.home.settings import Dataset, write_new
-from party.source import Codes
 from protocol.errors import DataError
 from protocol.tables.distance import average_distance, distances
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
 VERSION = 1

@@ -26,6 +26,7 @@ from crypto.signing import SigningKey, sign, verify
 from party.curator_link.tls import trusting
 from protocol.errors import CURATOR, SubnError
 from protocol.exact import canonical_json
+from protocol.identity import Identity
 from protocol.messages.http import Receipt
 from protocol.messages.signatures import (
     CURATOR_SIGNATURE_HEADER,
@@ -44,7 +45,6 @@ from protocol.messages.signatures import (
 )
 from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
 from protocol.services.connection import check_address, distrust, hung_up
-from protocol.stages.party_state import Identity
 
 NONCE_BYTES = 16
 LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet

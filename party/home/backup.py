@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from party.books.audit import Audit
-from party.books.ledger import Entry, Ledger, Request, utc_now
+from party.books.ledger import Entry, Ledger, Request
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.files import sync_folder
 from party.home import keys, settings
 from party.home.lock import served_alone
 from party.home.settings import SETTINGS_FILE, Home
+from party.logs import utc_now
 from protocol.exact import canonical_json
 
 CONTENTS = "backup.json"

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from party.answering.policy import Budget
 from party.books.audit import Audit
-from party.books.ledger import Ledger, Request, utc_now
+from party.books.budget import Budget
+from party.books.ledger import Ledger, Request
 from party.errors import SettingsError
 from party.home import keys, settings
 from party.home.keys import OwnKeys
 from party.home.settings import CuratorSettings, Home, Settings
+from party.logs import utc_now
 from protocol.errors import OperatorError
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from crypto.errors import MalformedKey
 from crypto.sealing import ExchangeKey
-from crypto.signing import SigningKey
+from crypto.signing import SigningKey, fingerprint
 from party.errors import SettingsError
 from party.files import sync_folder
-from protocol.stages.party_state import Identity
+from protocol.identity import Identity
 
 CURRENT = "identity.json"
 NEXT = "next-identity.json"  # announced to the curator, not yet confirmed by it
@@ -96,3 +96,12 @@ def _read(path: Path) -> OwnKeys:
     except (ValueError, KeyError, TypeError, MalformedKey):
         # What the file holds is secret: the refusal repeats none of it.
         raise SettingsError(f"{path} does not hold this party's keys: restore it from your backup") from None
+
+
+def peer_fingerprint(signing_key: bytes, exchange_key: bytes) -> str:
+    """What two data owners compare. Privacy: a false exchange key under a true signing key would open every mask."""
+    return fingerprint(signing_key + exchange_key)
+
+
+def own_fingerprint(own: OwnKeys) -> str:
+    return peer_fingerprint(own.identity.signing.public, own.identity.exchange.public)

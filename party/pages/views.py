@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from crypto.signing import fingerprint
-from party.answering.policy import peer_fingerprint
 from party.books import audit
-from party.books.ledger import Entry, Request, utc_now
-from party.commands.result import own_fingerprint
+from party.books.ledger import Entry, Request
 from party.comparison import comparison as comparing
 from party.curator_link.client import PeerRecord
 from party.home.home import House
+from party.home.keys import own_fingerprint, peer_fingerprint
+from party.logs import utc_now
 from party.pages import schema_diff as beside
 from party.pages import sentences as words
 from party.pages import timeline

@@ -10,11 +10,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from protocol.network.limits import Limits
-from protocol.picks.by_score import candidates
+from protocol.network.parent_sets import candidates
 from protocol.plan.passes import is_sum_pass
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import WORD_BYTES, Layout, ciphertexts, retained_variance
+from protocol.privacy.layout import WORD_BYTES, Layout
+from protocol.secure_sum.plain import ciphertexts, retained_variance
 from protocol.tables.domain import Domain
 
 # Measured on one core: what a party does with one ciphertext, and the curator with one sum of them (3072 bits).

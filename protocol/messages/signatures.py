@@ -6,6 +6,8 @@ It does not know HTTP libraries, clocks or where keys are kept.
 from fractions import Fraction
 from hashlib import sha256
 
+ACCEPTANCE_CONTEXT = b"acceptance of a plan"
+
 REQUEST = b"request"
 RESPONSE = b"response"
 RECEIPT = b"receipt"

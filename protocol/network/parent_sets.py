@@ -15,6 +15,8 @@ from protocol.tables.domain import Domain, Variables
 
 Levels = tuple[tuple[int, int], ...]  # of one base variable, from coarse to fine: (variant, size)
 
+Candidate = tuple[int, Variables]  # child, parents
+
 
 def parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits) -> list[Variables]:
     """The sets of variants of the placed base variables that are admitted and can neither grow nor become finer."""
@@ -126,3 +128,23 @@ def _with_finer(variants: Levels) -> Iterator[tuple[int, int, int | None]]:
     finer = [size for _, size in variants[1:]]
     for (variant, size), next_size in zip(variants, [*finer, None], strict=True):
         yield variant, size, next_size
+
+
+def candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], limits: Limits) -> list[Candidate]:
+    """Every unplaced variable with each of its maximal parent sets among the placed ones."""
+    by_size: dict[int, list[Variables]] = {}  # a child's maximal sets depend on its size alone
+    for child in unplaced:
+        size = domain.sizes[child]
+        if size not in by_size:
+            by_size[size] = parent_sets(domain, child, placed, limits)
+    return [(child, parents) for child in unplaced for parents in by_size[domain.sizes[child]]]
+
+
+def count_candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], limits: Limits, most: int) -> int:
+    """How many `candidates` there are, from public numbers alone; it stops counting at `most`."""
+    by_size: dict[int, int] = {}
+    for child in unplaced:
+        size = domain.sizes[child]
+        if size not in by_size:
+            by_size[size] = count_parent_sets(domain, child, placed, limits, most)
+    return min(most, sum(by_size[domain.sizes[child]] for child in unplaced))

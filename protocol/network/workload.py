@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from protocol.errors import PlanError
 from protocol.network.limits import Limits
-from protocol.picks.by_score import candidates, count_candidates
+from protocol.network.parent_sets import candidates, count_candidates
 from protocol.tables.domain import Domain
 
 LARGEST_CHOICE = 1 << 23  # cells of all families that one private choice may compare

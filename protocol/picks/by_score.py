@@ -15,36 +15,14 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from crypto.sampling.choice import exponential_choice, permute_and_flip
-from protocol.network.limits import Limits
-from protocol.network.parent_sets import count_parent_sets, parent_sets
+from protocol.network.parent_sets import Candidate
 from protocol.picks.scores import Scoring, scoring
 from protocol.privacy.mechanisms import Choice
 from protocol.tables.counting import Rows
-from protocol.tables.domain import Domain, Variables
+from protocol.tables.domain import Domain
 
-Candidate = tuple[int, Variables]  # child, parents
 Shape = tuple[int, int]  # codes of the child, cells of the parents
 _CELLS_AT_ONCE = 1 << 22  # of tables counted before they are scored: 32 MB
-
-
-def candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], limits: Limits) -> list[Candidate]:
-    """Every unplaced variable with each of its maximal parent sets among the placed ones."""
-    by_size: dict[int, list[Variables]] = {}  # a child's maximal sets depend on its size alone
-    for child in unplaced:
-        size = domain.sizes[child]
-        if size not in by_size:
-            by_size[size] = parent_sets(domain, child, placed, limits)
-    return [(child, parents) for child in unplaced for parents in by_size[domain.sizes[child]]]
-
-
-def count_candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], limits: Limits, most: int) -> int:
-    """How many `candidates` there are, from public numbers alone; it stops counting at `most`."""
-    by_size: dict[int, int] = {}
-    for child in unplaced:
-        size = domain.sizes[child]
-        if size not in by_size:
-            by_size[size] = count_parent_sets(domain, child, placed, limits, most)
-    return min(most, sum(by_size[domain.sizes[child]] for child in unplaced))
 
 
 def choose(

@@ -16,8 +16,9 @@ from protocol.plan.passes import is_sum_pass, parameters_of_model
 from protocol.plan.plan import Plan
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
+from protocol.privacy.layout import Layout
 from protocol.privacy.usefulness import useful_degree
-from protocol.secure_sum.plain import Layout, packing, total_bound
+from protocol.secure_sum.plain import packing, total_bound
 from protocol.tables.schema import Schema
 from protocol.views.cover import SMALLEST_SHARE
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from protocol.network.network import Family
-from protocol.picks.by_score import candidates
+from protocol.network.parent_sets import candidates
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import Layout
+from protocol.privacy.layout import Layout
 from protocol.tables.domain import Merged, Variables
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
 from protocol.privacy.mechanisms import LAWS, Choice, NoiseLaw, Privacy
+from protocol.tables.encoding import EncodingName
 
 Method = Literal["dp-subn", "dp-ccbn", "independent"]
 Preset = Literal["recommended", "paper"]
@@ -18,7 +19,6 @@ Update = Literal["accumulate", "replace", "joint", "guided"]
 Estimate = Literal["network", "graphical-model"]
 Views = Literal["pairs", "single"]
 TableBudgets = Literal["equal", "square-root"]
-EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 ScoreName = Literal["I", "F", "R", "M"]
 CoverObjective = Literal["expected-error", "paper"]
 CoverBudgets = Literal["equal", "cube-root", "square-root"]

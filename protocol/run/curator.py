@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from crypto.errors import BrokenSeal, BrokenSum, MalformedCiphertext
 from crypto.signing import verify
 from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT
 from protocol.messages.tasks import Acceptance, Contribution, Count, Invitation, Keys, Learned, Placed, Reply, Task
 from protocol.plan.passes import is_sum_pass
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import WORD_BYTES, CuratorSums
+from protocol.privacy.layout import WORD_BYTES
+from protocol.secure_sum.plain import CuratorSums
 from protocol.stages.phases import Knowledge, beginning, conclude, entering, local_model, pass_layout, questions
 
-ACCEPTANCE_CONTEXT = b"acceptance of a plan"
 REPLIES: dict[str, type[Reply]] = {
     "joining": Acceptance,
     "correlations": Contribution,

@@ -14,12 +14,11 @@ from crypto.paillier.public import SMALLEST_BITS
 from crypto.signing import SigningKey, sign, verify
 from protocol.errors import ManifestError, OperatorError
 from protocol.exact import Exact, canonical_json
-from protocol.messages.signatures import RECEIPT, receipt_text_of_digest
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT, RECEIPT, receipt_text_of_digest
 from protocol.messages.tasks import Hash
 from protocol.plan.agreement import agree
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
-from protocol.run.curator import ACCEPTANCE_CONTEXT
 from protocol.stages.phases import Knowledge
 from protocol.tables.schema import Schema
 

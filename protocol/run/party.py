@@ -11,15 +11,16 @@ from dataclasses import replace
 from crypto.randomness import Stream
 from crypto.signing import sign
 from protocol.errors import CURATOR, DataError, OutOfTurn, PlanError
+from protocol.identity import Identity
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT
 from protocol.messages.tasks import Acceptance, Count, Invitation, Learn, Place, Reply, TakeBack, Task
 from protocol.plan.passes import is_sum_pass
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.run.curator import ACCEPTANCE_CONTEXT
 from protocol.secure_sum.plain import PartySums, PlainSums
 from protocol.secure_sum.selected import PairKeys, group_contributions
 from protocol.stages.answers import contribute, deliver, learn, place, take_back
-from protocol.stages.party_state import Identity, PartyState
+from protocol.stages.party_state import PartyState
 from protocol.stages.requests import check_count, check_place, check_roster, check_take_back
 from protocol.tables.counting import Rows
 

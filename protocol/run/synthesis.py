@@ -5,9 +5,6 @@ It does not know labels or files.
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
-
-from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.exact import proportional_counts
@@ -15,8 +12,7 @@ from protocol.model.ancestral_sampling import Model
 from protocol.model.run_model import model_of
 from protocol.plan.terms import Terms
 from protocol.stages.phases import Knowledge, counted_domain
-
-Codes = NDArray[Any]
+from protocol.tables.domain import Codes
 
 
 def synthetic_codes(terms: Terms, known: Knowledge, rows: int, stream: Stream) -> Iterator[list[Codes]]:

@@ -16,10 +16,11 @@ from crypto.paillier.public import PublicKey, ciphertexts_to_bytes
 from crypto.randomness import Stream, derive_key
 from crypto.sealing import info_for, open_sealed, seal
 from protocol.errors import CURATOR, FailedCheck
+from protocol.identity import Identity
 from protocol.messages.tasks import Keys
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import Layout, Vector, full_noise, packing
-from protocol.stages.party_state import Identity
+from protocol.privacy.layout import Layout, Vector
+from protocol.secure_sum.plain import full_noise, packing
 
 SHARE_BYTES = 32
 _EXPECTED_CIPHERTEXTS = 256  # of a whole run, about: it sets the size of the re-randomisers' tables

@@ -17,12 +17,14 @@ from protocol.exact import canonical_json, digest
 from protocol.messages.tasks import Contribution, Count, Learned, Place, Placed, TakeBack
 from protocol.network.limits import Limits
 from protocol.network.network import Family, Network, maximal_families
+from protocol.network.parent_sets import candidates
 from protocol.picks.by_model import Judge, admissible_pairs, tree_options
-from protocol.picks.by_score import candidates, choose
+from protocol.picks.by_score import choose
 from protocol.plan.passes import layout_of, parameters_of_model, picked_pairs
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import Vector, full_noise, joined, split_vector, words_to_bytes
+from protocol.privacy.layout import Vector, joined, split_vector, words_to_bytes
+from protocol.secure_sum.plain import full_noise
 from protocol.secure_sum.selected import PairKeys, selected_sums
 from protocol.stages.party_state import PartyState
 from protocol.stages.reference_rows import reference_of

@@ -6,20 +6,12 @@ It does not know how it came to know it (`participant`).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from crypto.sealing import ExchangeKey
-from crypto.signing import SigningKey
+from protocol.identity import Identity
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import PartySums, Vector
+from protocol.privacy.layout import Vector
+from protocol.secure_sum.plain import PartySums
 from protocol.tables.domain import Variables
-
-
-@dataclass(frozen=True)
-class Identity:
-    """A party's own keys; their public halves stand in every plan's roster."""
-
-    signing: SigningKey = field(repr=False)
-    exchange: ExchangeKey = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,8 @@ from protocol.network.network import Family, Network, best_network, maximal_fami
 from protocol.plan.passes import candidate_families, layout_of, parameters_of_model, picked_pairs
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import (
-    WORD_BYTES,
-    CuratorSums,
-    Layout,
-    retained_variance,
-    split_vector,
-    words_from_bytes,
-)
+from protocol.privacy.layout import WORD_BYTES, Layout, split_vector, words_from_bytes
+from protocol.secure_sum.plain import CuratorSums, retained_variance
 from protocol.stages.reference_rows import Guide
 from protocol.tables.domain import Domain, Merged, Variables
 from protocol.tables.marginal import Table, project_to_simplex

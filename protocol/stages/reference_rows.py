@@ -17,7 +17,7 @@ from protocol.model.junction_tree import JunctionTree, cells
 from protocol.model.systematic_sampling import draw_rows
 from protocol.picks.by_model import REFERENCE_ROWS
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import WORD_BYTES, split_vector, words_from_bytes, words_to_bytes
+from protocol.privacy.layout import WORD_BYTES, split_vector, words_from_bytes, words_to_bytes
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain, Merged, Variables
 from protocol.views.cover import LARGEST_VIEW

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from crypto.errors import BrokenSeal
 from crypto.signing import verify
 from protocol.errors import CURATOR, FailedCheck
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT
 from protocol.messages.tasks import Count, Place, TakeBack, Task
 from protocol.network.network import Family, Network
 from protocol.plan.passes import candidate_families, is_sum_pass
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.run.curator import ACCEPTANCE_CONTEXT
 from protocol.stages.party_state import PartyState
 from protocol.stages.reference_rows import guide_problem
 from protocol.tables.domain import Merged, Variables

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
 from protocol.tables import fields
 from protocol.tables.attributes import Attribute, Numeric, first_duplicate, quoted
+from protocol.tables.domain import Codes
 from protocol.tables.fields import ABOVE, BELOW, WHAT, Reader
 from protocol.tables.schema import Schema
 
 Rule = Literal["refuse", "clamp", "missing"]
 Rows = Iterable[Sequence[str]]
-Codes = NDArray[Any]  # uint8 or uint16
 
 BATCH = 1 << 16
 WRONG_WIDTH = "the wrong number of fields"

@@ -9,19 +9,16 @@ Binary domains are also kept bit-packed (`bitcounts`). No operation depends on w
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protocol.errors import DataError
 from protocol.tables.bit_counting import BitColumns
-from protocol.tables.domain import Domain, Variables
+from protocol.tables.domain import Codes, Domain, Variables
 
 _ROWS_AT_ONCE = 1 << 16
 _REMEMBERED = 1 << 19  # scores, a few hundred bytes each
-
-Codes = NDArray[Any]  # uint8, uint16, uint32 or int64
 
 
 class Rows:

@@ -6,14 +6,13 @@ It does not know which table is real. What it returns about real rows is not pri
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
+from protocol.tables.domain import Codes
 
-Codes = NDArray[Any]
 Sets = Sequence[tuple[int, ...]]
 
 _DENSE = 1 << 20  # cells that are worth an array; marginals with more are compared by their occupied cells

@@ -10,7 +10,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+from numpy.typing import NDArray
+
+Codes = NDArray[Any]  # of rows: unsigned integers, as small as the largest code allows
 Variables = tuple[int, ...]  # indices into Domain.variables
 Merged = tuple[int, tuple[int, ...]]  # a base variable, and for every code of it the code of the merged category
 

@@ -20,7 +20,8 @@ from crypto.sealing import info_for, seal
 from protocol.messages.tasks import Contribution, Count, Keys
 from protocol.plan.passes import layout_of
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import Vector, packing
+from protocol.privacy.layout import Vector
+from protocol.secure_sum.plain import packing
 from protocol.secure_sum.selected import selected_sums
 from protocol.stages import answers
 from protocol.stages.answers import counts_of

@@ -11,9 +11,9 @@ import pytest
 
 from crypto.signing import sign
 from protocol.errors import CURATOR, FailedCheck
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT
 from protocol.messages.tasks import Reply, Task
 from protocol.run import party as participant
-from protocol.run.curator import ACCEPTANCE_CONTEXT
 from tests.support.small_runs import BITS, Driver, identity, random_codes, terms_of
 
 ROWS = (30, 20, 10)

@@ -14,7 +14,8 @@ import numpy as np
 
 from crypto.randomness import Stream
 from protocol.network.limits import Limits
-from protocol.picks.by_score import candidates, choose
+from protocol.network.parent_sets import candidates
+from protocol.picks.by_score import choose
 from protocol.picks.scores import Scoring, scoring
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain

@@ -12,6 +12,7 @@ import pytest
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
 from protocol.exact import canonical_json, digest
+from protocol.identity import Identity
 from protocol.messages import signatures as a
 from protocol.messages.pins import parted
 from protocol.messages.tasks import Refusal, decode, encode
@@ -20,7 +21,6 @@ from protocol.plan.agreement import agree
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 from protocol.run.party import accept
-from protocol.stages.party_state import Identity
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, wait

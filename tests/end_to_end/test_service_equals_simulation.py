@@ -21,10 +21,10 @@ from curator.app import make_app
 from curator.experiments.simulation import ClearOpening, ClearSums, Simulation, simulate
 from curator.results.csv_files import write_table
 from curator.results.publication import NETWORK, TABLE, TABLES, network_json, synthetic_labels, tables_json
+from curator.runs.ports import system_clock
 from curator.runs.run_crypto import NewKeys
 from curator.server import listening
 from curator.service import Service
-from curator.settings import system_clock
 from party.curator_link.client import Backoff, Curator
 from protocol.plan.agreement import agree
 from protocol.plan.plan import Plan

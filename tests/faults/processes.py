@@ -22,12 +22,12 @@ from crypto.randomness import Stream
 from curator.accounts.registry import Directory
 from curator.home.keys import CuratorKeys
 from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
-from curator.settings import system_clock
+from curator.runs.ports import system_clock
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
 from curator.store.store import Store
-from party.answering.policy import peer_fingerprint
 from party.home import keys, settings
+from party.home.keys import peer_fingerprint
 from party.home.settings import Home
 from protocol.tables.coding import labels
 from tests.faults.books import check_books

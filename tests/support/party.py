@@ -13,13 +13,12 @@ from typing import Any
 
 from crypto.randomness import Stream
 from party.answering.answering import Answering
-from party.answering.policy import peer_fingerprint
 from party.books.audit import Audit, entries
 from party.books.ledger import Ledger
 from party.curator_link.client import Backoff, Curator
 from party.home import settings
 from party.home.home import House
-from party.home.keys import OwnKeys
+from party.home.keys import OwnKeys, peer_fingerprint
 from party.home.settings import Home
 from party.worker import Worker
 from protocol.plan.terms import Terms

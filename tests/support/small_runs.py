@@ -15,6 +15,7 @@ from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
 from curator.experiments.simulation import ClearOpening, ClearSums, member_of
+from protocol.identity import Identity
 from protocol.messages.tasks import Reply, Task, decode, encode
 from protocol.plan.agreement import agree
 from protocol.plan.plan import Member, Plan
@@ -23,7 +24,7 @@ from protocol.plan.terms import Terms
 from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
 from protocol.run.party import accept, answer
 from protocol.secure_sum.plain import PlainOpening, SelectedOpening
-from protocol.stages.party_state import Identity, PartyState
+from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
 

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from curator.experiments.classification import Exam, target_of
@@ -23,12 +22,12 @@ from curator.experiments.view_study import pair_error
 from protocol.errors import PlanError
 from protocol.forecast.error import predicted
 from protocol.plan.plan import Plan
+from protocol.privacy.layout import WORD_BYTES
 from protocol.run.synthesis import synthetic_codes
-from protocol.secure_sum.plain import WORD_BYTES
 from protocol.tables.counting import Rows
+from protocol.tables.domain import Codes
 from protocol.tables.encoding import Encoding
 
-Codes = NDArray[Any]
 Outcome = dict[str, Any]
 
 _SEALED_SHARE = 80  # bytes: an exchange key, 32 bytes, and their tag

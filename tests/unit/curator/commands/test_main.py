@@ -20,8 +20,9 @@ from curator.commands.main import main
 from curator.errors import NotAuthenticated, SettingsError
 from curator.home.keys import CuratorKeys
 from curator.home.tls import client_context
+from curator.runs.ports import system_clock
 from curator.server import listening
-from curator.settings import Settings, system_clock
+from curator.settings import Settings
 from curator.store.store import Store
 from protocol.messages.pins import parted
 

@@ -5,7 +5,8 @@ import pytest
 from crypto.randomness import Stream
 from curator.errors import SettingsError
 from curator.home.keys import CuratorKeys
-from curator.settings import Settings, system_clock
+from curator.runs.ports import system_clock
+from curator.settings import Settings
 
 STREAM = Stream.keyed(b"test", "keys")
 

@@ -3,7 +3,9 @@ from fractions import Fraction
 
 import pytest
 
-from party.answering.policy import Budget, Verdict, judge, peer_fingerprint
+from party.answering.policy import Verdict, judge
+from party.books.budget import Budget
+from party.home.keys import peer_fingerprint
 from party.home.settings import Peer, Policy
 from tests.support.small_runs import MIXED, members, terms_of
 

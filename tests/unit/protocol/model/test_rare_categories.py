@@ -12,9 +12,9 @@ from protocol.messages.tasks import Count, Place
 from protocol.model.rare_categories import Merging, merged_by, spread_table
 from protocol.model.run_model import model_of
 from protocol.picks.by_model import REFERENCE_ROWS
+from protocol.privacy.layout import words_from_bytes
 from protocol.run.party import answer
 from protocol.run.synthesis import synthetic_codes
-from protocol.secure_sum.plain import words_from_bytes
 from protocol.stages.phases import counted_domain
 from protocol.stages.reference_rows import guide_problem, reference_of
 from protocol.tables.domain import Domain

@@ -2,6 +2,7 @@ import pytest
 
 from protocol.errors import PlanError
 from protocol.network.limits import Limits
+from protocol.network.parent_sets import candidates
 from protocol.network.workload import (
     LARGEST_CHOICE,
     LARGEST_COMPARISON,
@@ -10,7 +11,6 @@ from protocol.network.workload import (
     compared_cells,
     largest_choice,
 )
-from protocol.picks.by_score import candidates
 from protocol.tables.domain import Domain
 
 

@@ -7,7 +7,8 @@ import pytest
 from crypto.randomness import Stream
 from protocol.errors import OperatorError
 from protocol.network.limits import Limits
-from protocol.picks.by_score import candidates, choose, count_candidates, family_scores
+from protocol.network.parent_sets import candidates, count_candidates
+from protocol.picks.by_score import choose, family_scores
 from protocol.picks.scores import scoring
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain, Variable

@@ -5,8 +5,9 @@ import pytest
 
 from crypto.signing import sign
 from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn, PeerError
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT
 from protocol.messages.tasks import Acceptance, Contribution, Count, Invitation, Learn, Learned, Place, Placed, TakeBack
-from protocol.run.curator import ACCEPTANCE_CONTEXT, receive, tasks
+from protocol.run.curator import receive, tasks
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, Driver, identity, random_codes, terms_of
 
