@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from protocol.exact import Exact
 from protocol.messages.tasks import Hash
-from protocol.plan.plan import Method, Noise, Preset, ScoreName, Update
+from protocol.plan.plan import Method, Preset, ScoreName, Update
 from protocol.privacy.mechanisms import Choice, Privacy
+from protocol.privacy.noise_modes import Noise
 from protocol.tables.encoding import EncodingName
 
 RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]

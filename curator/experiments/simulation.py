@@ -26,15 +26,9 @@ from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes, words_to_bytes
 from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
 from protocol.run.party import accept, answer, check
-from protocol.secure_sum.plain import (
-    CuratorSums,
-    PartySums,
-    PlainOpening,
-    SelectedOpening,
-    ciphertexts,
-    full_noise,
-    own_noise,
-)
+from protocol.secure_sum.plain import PlainOpening
+from protocol.secure_sum.selected import SelectedOpening
+from protocol.secure_sum.sums import CuratorSums, PartySums
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Codes
@@ -71,9 +65,9 @@ class ClearSums:
 
     def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> bytes:
         if self.plan.noise == "selected":
-            noise = full_noise(self.plan, layout, stream) if self.keeps_noise else np.zeros_like(values)
+            noise = self.plan.noise_mode.own_noise(layout, stream) if self.keeps_noise else np.zeros_like(values)
         else:
-            noise = own_noise(self.plan, layout, stream)
+            noise = self.plan.noise_mode.own_noise(layout, stream)
         return words_to_bytes((values + noise).view(np.uint64))
 
 
@@ -144,7 +138,7 @@ def _count_work(terms: Terms, step: Step, asked: Mapping[int, Task], cost: Phase
         if isinstance(task, Count):
             layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
             cost.cells += layout.size
-            cost.ciphertexts += ciphertexts(terms.plan, layout) if is_sum_pass(terms, step) else 0
+            cost.ciphertexts += terms.plan.noise_mode.ciphertexts(layout) if is_sum_pass(terms, step) else 0
 
 
 def _curator(terms: Terms, stream: Stream, real_crypto: bool) -> tuple[RunState, CuratorSums]:
@@ -152,13 +146,13 @@ def _curator(terms: Terms, stream: Stream, real_crypto: bool) -> tuple[RunState,
     first_variable = stream.below(terms.domain.count)
     if not real_crypto:
         return begin(terms, first_variable, None), ClearOpening()
-    if plan.noise != "selected" or plan.method == "independent":
+    if not plan.uses_paillier:
         return begin(terms, first_variable, None), PlainOpening(plan)
     require_gmp()
     secret = SecretKey.generate(plan.key_bits)
     indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, stream)
     keys = RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public))
-    return begin(terms, first_variable, keys), SelectedOpening(plan, secret.public, secret.decrypt)
+    return begin(terms, first_variable, keys), SelectedOpening(plan.noise_mode, secret.public, secret.decrypt)
 
 
 @dataclass

@@ -28,8 +28,9 @@ from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
 from protocol.exact import exact
-from protocol.plan.plan import Method, Noise, Preset, ScoreName, Update
+from protocol.plan.plan import Method, Preset, ScoreName, Update
 from protocol.privacy.mechanisms import Choice, Privacy
+from protocol.privacy.noise_modes import Noise
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.encoding import EncodingName
 

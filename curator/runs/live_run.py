@@ -17,7 +17,7 @@ from protocol.messages.tasks import Count, Refusal, Reply, decode, encode
 from protocol.plan.passes import is_sum_pass, layout_of
 from protocol.plan.schedule import Step
 from protocol.run.curator import RunState, move_on, take, tasks
-from protocol.secure_sum.plain import CuratorSums, ciphertexts
+from protocol.secure_sum.sums import CuratorSums
 
 _log = logging.getLogger("curator.run")
 _REFERENCE_BYTES = 6
@@ -55,7 +55,7 @@ class Standing:
             if isinstance(task, Count):
                 layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
                 cells += layout.size
-                counted += ciphertexts(terms.plan, layout) if is_sum_pass(terms, step) else 0
+                counted += terms.plan.noise_mode.ciphertexts(layout) if is_sum_pass(terms, step) else 0
         asked = sum(map(len, self.questions.values()))
         return {"step": step.name, "stage": step.stage, "cells": cells, "ciphertexts": counted, "bytes": asked}
 

@@ -12,7 +12,9 @@ from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from protocol.plan.plan import Plan
 from protocol.run.curator import RunKeys
-from protocol.secure_sum.plain import CuratorSums, PlainOpening, SelectedOpening
+from protocol.secure_sum.plain import PlainOpening
+from protocol.secure_sum.selected import SelectedOpening
+from protocol.secure_sum.sums import CuratorSums
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class PaillierCrypto:
     """The real one."""
 
     def make_keys(self, plan: Plan, stream: Stream) -> NewKeys | None:
-        if plan.noise != "selected" or plan.method == "independent":
+        if not plan.uses_paillier:
             return None
         require_gmp()
         secret = self.draw(plan.key_bits)
@@ -46,4 +48,4 @@ class PaillierCrypto:
         if secret is None:
             return PlainOpening(plan)
         key = SecretKey.from_bytes(secret)
-        return SelectedOpening(plan, key.public, key.decrypt)
+        return SelectedOpening(plan.noise_mode, key.public, key.decrypt)

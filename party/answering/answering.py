@@ -36,7 +36,7 @@ from protocol.plan.plan import Plan
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.run.party import accept, answer, check
-from protocol.secure_sum.plain import PartySums, ciphertexts
+from protocol.secure_sum.sums import PartySums
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
 
@@ -371,7 +371,7 @@ def _ciphertexts(terms: Terms, step: Step, task: Question) -> int:
     if not isinstance(task, Count) or not is_sum_pass(terms, step):
         return 0
     layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
-    return ciphertexts(terms.plan, layout)
+    return terms.plan.noise_mode.ciphertexts(layout)
 
 
 def _mechanism(terms: Terms, step: Step, task: Question) -> str:

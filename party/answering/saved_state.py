@@ -20,8 +20,10 @@ from protocol.identity import Identity
 from protocol.messages.tasks import Keys
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
-from protocol.secure_sum.plain import PartySums, PlainSums
-from protocol.secure_sum.selected import PairKeys, selected_sums
+from protocol.secure_sum.keys import PairKeys
+from protocol.secure_sum.plain import PlainSums
+from protocol.secure_sum.selected import selected_sums
+from protocol.secure_sum.sums import PartySums
 from protocol.stages.party_state import PartyState
 from protocol.tables.domain import Variables
 
@@ -76,7 +78,7 @@ def from_bytes(
 def _sums(
     terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys | None, stream: Stream
 ) -> PartySums | None:
-    if terms.plan.noise != "selected":
+    if not terms.plan.noise_mode.uses_paillier:
         return PlainSums(terms.plan, me, PairKeys(terms, me, identity))
     return None if keys is None else selected_sums(terms, me, identity, share, keys, stream)
 

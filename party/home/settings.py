@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -19,7 +19,8 @@ from party.errors import SettingsError
 from party.home.settings_template import TEMPLATE
 from protocol.errors import SchemaError
 from protocol.exact import Exact
-from protocol.plan.plan import Method, Name, Noise, Update
+from protocol.plan.plan import Method, Name, Update
+from protocol.privacy.noise_modes import Noise
 from protocol.tables.coding import Rule
 from protocol.tables.schema import Schema
 
@@ -132,7 +133,7 @@ class Policy(_Closed):
     epsilon_per_run: Positive
     delta_per_run: Share = Fraction(0)  # none: only pure runs
     methods: tuple[Method, ...] = _all_of("dp-subn", "dp-ccbn", "independent")
-    noise: tuple[Noise, ...] = _all_of("selected", "distributed", "local")
+    noise: tuple[Noise, ...] = _all_of(*get_args(Noise))
     updates: tuple[Update, ...] = _all_of("accumulate", "joint", "guided")
     smallest_parties: Annotated[int, Field(ge=2)] = 2
     smallest_rows: Annotated[int, Field(ge=1)] = 1

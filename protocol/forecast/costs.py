@@ -15,7 +15,6 @@ from protocol.plan.passes import is_sum_pass
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout
-from protocol.secure_sum.plain import ciphertexts, retained_variance
 from protocol.tables.domain import Domain
 
 # Measured on one core: what a party does with one ciphertext, and the curator with one sum of them (3072 bits).
@@ -71,7 +70,7 @@ def _step(terms: Terms, step: Step, compared: Sequence[Size]) -> StepForecast:
     everybody = is_sum_pass(terms, step)
     rows = terms.plan.total_rows if everybody else terms.plan.members[step.parties[-1]].rows
     layout = Layout(tuple(alike.values()), tuple(alike), rows)
-    count = ciphertexts(terms.plan, layout) if everybody else 0
+    count = terms.plan.noise_mode.ciphertexts(layout) if everybody else 0
     noise = math.fsum(number * _mean_size(terms, everybody, rate) for rate, number in alike.items())
     return StepForecast(
         step.name,
@@ -98,7 +97,7 @@ def _alike(terms: Terms, step: Step, tables: int, cells: int) -> dict[Fraction, 
 
 def _mean_size(terms: Terms, everybody: bool, rate: Fraction) -> float:
     law = terms.plan.law
-    return law.mean_size(retained_variance(terms.plan, rate) if everybody else law.variance(rate))
+    return law.mean_size(terms.plan.noise_mode.retained_variance(rate) if everybody else law.variance(rate))
 
 
 def _size(terms: Terms, step: Step, compared: Sequence[Size]) -> Size:

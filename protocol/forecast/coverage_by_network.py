@@ -12,7 +12,6 @@ from protocol.forecast.typical_tables import strength_of_picks
 from protocol.network.limits import Limits
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import retained_variance
 
 
 def evidence_of_networks(terms: Terms) -> list[Evidence]:
@@ -78,7 +77,7 @@ def _families(terms: Terms, limits: Limits) -> int:
 def _noise(plan: Plan, budget: Fraction) -> float:
     """The variance in a cell of a family's table."""
     rate = plan.law.rate(budget)
-    return plan.law.variance(rate) if plan.method == "independent" else retained_variance(plan, rate)
+    return plan.law.variance(rate) if plan.method == "independent" else plan.noise_mode.retained_variance(rate)
 
 
 def _lean(terms: Terms) -> float:

@@ -13,7 +13,6 @@ from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.plan.plan import Plan
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import retained_variance
 
 _UNITS = 10**9  # to which a table's share of a budget is rounded
 
@@ -46,7 +45,8 @@ def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:
     step = next(step for step in terms.steps if step.stage == "correlations")
     rates = terms.noise_rates(step, terms.cover.view_cells)
     return {
-        sizes[view[0]]: retained_variance(terms.plan, rate) for view, rate in zip(terms.cover.views, rates, strict=True)
+        sizes[view[0]]: terms.plan.noise_mode.retained_variance(rate)
+        for view, rate in zip(terms.cover.views, rates, strict=True)
     }
 
 
@@ -105,7 +105,7 @@ def _also(
             found[shape] = former
             continue
         part = Fraction(math.ceil(_UNITS * min(1.0, math.sqrt(math.prod(shape)) / roots)), _UNITS)
-        variance = retained_variance(plan, plan.law.rate(budget * part))
+        variance = plan.noise_mode.retained_variance(plan.law.rate(budget * part))
         together = former.share + share
         found[shape] = Counted(together, (former.variance * former.share + variance * share) / together)
     return found

@@ -18,7 +18,6 @@ from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout
 from protocol.privacy.usefulness import useful_degree
-from protocol.secure_sum.plain import packing, total_bound
 from protocol.tables.schema import Schema
 from protocol.views.cover import SMALLEST_SHARE
 
@@ -28,7 +27,6 @@ PHASES = {
     "independent": ("structure", "parameters"),
 }
 
-LARGEST_TOTAL = 2**63
 _ANY_SECRET = bytes(31) + b"\x01"  # whether a public key is proper does not depend on whom it is tried with
 
 
@@ -204,17 +202,16 @@ def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
 
 def _check_noise(terms: Terms) -> None:
     """The narrowest share of any pass must be in reach of its sampler, and its totals must fit where they are added."""
+    mode = terms.plan.noise_mode
     for step in terms.steps:
         if not step.budget or step.stage == "initial":
             continue
         layout = Layout((1,), (_narrowest_rate(terms, step),), terms.plan.total_rows)
         try:
-            if not is_sum_pass(terms, step):
+            if is_sum_pass(terms, step):
+                mode.check_reach(layout)
+            else:
                 terms.plan.law.bound(*layout.rates)
-            elif terms.plan.noise == "selected":
-                packing(terms.plan, layout)
-            elif total_bound(terms.plan, layout) >= LARGEST_TOTAL:
-                raise NoiseOutOfReach("a total with all its noise takes more than 64 bits; use a larger epsilon")
         except NoiseOutOfReach as error:
             raise PlanError(f"the noise of {step.name!r} is too wide: {error}") from error
 

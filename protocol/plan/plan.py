@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
 from protocol.privacy.mechanisms import LAWS, Choice, NoiseLaw, Privacy
+from protocol.privacy.noise_modes import NOISE_MODES, Noise, NoiseMode
 from protocol.tables.encoding import EncodingName
 
 Method = Literal["dp-subn", "dp-ccbn", "independent"]
 Preset = Literal["recommended", "paper"]
-Noise = Literal["selected", "distributed", "local"]
 Update = Literal["accumulate", "replace", "joint", "guided"]
 Estimate = Literal["network", "graphical-model"]
 Views = Literal["pairs", "single"]
@@ -88,6 +88,15 @@ class Plan(Frozen):
     @property
     def law(self) -> NoiseLaw:
         return LAWS[self.privacy]
+
+    @property
+    def noise_mode(self) -> NoiseMode:
+        return NOISE_MODES[self.noise](self.law, self.parties, self.insiders, self.key_bits)
+
+    @property
+    def uses_paillier(self) -> bool:
+        """Whether contributions travel encrypted: with method independent there is no sum."""
+        return self.noise_mode.uses_paillier and self.method != "independent"
 
     @property
     def noise_shares(self) -> int:

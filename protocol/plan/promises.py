@@ -143,27 +143,7 @@ def _noise(plan: Plan) -> Promise:
             "Every party adds the whole noise to its own tables.",
             "The network and tables of each party are published as that party's own.",
         )
-    words = {
-        "selected": (
-            f"In every sum {plan.noise_shares} full {_shares(plan.noise_shares)} of noise stay in; the curator "
-            "cannot tell whose, though a party may recognise its own.",
-            f"At most {plan.insiders} of the parties pool what they know, and the curator opens nothing but totals.",
-        ),
-        "distributed": (
-            f"The noise in every sum comes from all parties; any {plan.parties - plan.insiders} of them "
-            "add one full share of it.",
-            f"At most {plan.insiders} of the parties pool what they know, and all others add their part of the noise.",
-        ),
-        "local": (
-            "Every party adds the whole noise to each of its own contributions.",
-            "The protection is the price's; the tables hold as many shares of noise as there are parties.",
-        ),
-    }
-    return Promise(*words[plan.noise])
-
-
-def _shares(count: int) -> str:
-    return "share" if count == 1 else "shares"
+    return Promise(*plan.noise_mode.promise)
 
 
 def _tails() -> Promise:

@@ -73,19 +73,8 @@ def _percent(share: Fraction) -> str:
 
 
 def _about_noise(plan: Plan) -> str:
-    kept = "one full share of noise"
-    if plan.noise == "selected":
-        kept = f"{plan.noise_shares} full shares of noise, those of parties that nobody knows"
-    elif plan.noise == "local":
-        kept = f"{plan.parties} full shares of noise, one of every party"
-    elif plan.insiders:
-        kept = f"{_few(Fraction(plan.parties, plan.parties - plan.insiders))} shares of noise, a part of every party's"
     law = "; it is Gaussian, and needs a delta" if plan.law is GAUSSIAN else ""
-    return f"noise mode {plan.noise} keeps {kept} in every sum, so that {_protected(plan)}{law}"
-
-
-def _few(number: Fraction) -> str:
-    return f"{float(number):.3g}"
+    return f"noise mode {plan.noise} keeps {plan.noise_mode.kept} in every sum, so that {_protected(plan)}{law}"
 
 
 def _protected(plan: Plan) -> str:

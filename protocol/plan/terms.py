@@ -14,7 +14,6 @@ from protocol.network.workload import affordable, bearable
 from protocol.plan.plan import Plan
 from protocol.plan.schedule import Step, steps
 from protocol.privacy.usefulness import useful_cells, useful_degree
-from protocol.secure_sum.plain import retained_variance
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Block, Encoding
 from protocol.tables.schema import Schema
@@ -98,7 +97,7 @@ class Terms:
         coming = next(s for s in self.steps[self.steps.index(step) + 1 :] if s.stage in ("tables", "parameters"))
         count = max(1, sum(self.plan.further) if step.stage == "further" else self.domain.count - 1)
         rate = self.plan.law.rate(coming.budget / count)
-        return self.plan.law.mean_size(retained_variance(self.plan, rate))
+        return self.plan.law.mean_size(self.plan.noise_mode.retained_variance(rate))
 
     def noise_rates(self, step: Step, cells: Sequence[int]) -> tuple[Fraction, ...]:
         """The noise of each table of a pass, by the tables' cells.

@@ -17,7 +17,7 @@ from protocol.plan.passes import is_sum_pass
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES
-from protocol.secure_sum.plain import CuratorSums
+from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.phases import Knowledge, beginning, conclude, entering, local_model, pass_layout, questions
 
 REPLIES: dict[str, type[Reply]] = {

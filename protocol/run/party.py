@@ -17,8 +17,9 @@ from protocol.messages.tasks import Acceptance, Count, Invitation, Learn, Place,
 from protocol.plan.passes import is_sum_pass
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import PartySums, PlainSums
-from protocol.secure_sum.selected import PairKeys, group_contributions
+from protocol.secure_sum.keys import PairKeys, group_contributions
+from protocol.secure_sum.plain import PlainSums
+from protocol.secure_sum.sums import PartySums
 from protocol.stages.answers import contribute, deliver, learn, place, take_back
 from protocol.stages.party_state import PartyState
 from protocol.stages.requests import check_count, check_place, check_roster, check_take_back
@@ -36,7 +37,7 @@ def accept(
         raise PlanError(f"the plan's roster does not hold the keys of {member.name}: ask for a new plan")
     state = PartyState(terms, me, identity, sums=sums)
     contributions: tuple[bytes, ...] = ()
-    if sums is None and terms.plan.noise != "selected":
+    if sums is None and not terms.plan.noise_mode.uses_paillier:
         state = replace(state, sums=PlainSums(terms.plan, me, PairKeys(terms, me, identity)))
     elif sums is None and terms.plan.method != "independent":
         state = replace(state, share=stream.take(32))

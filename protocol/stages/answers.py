@@ -24,8 +24,9 @@ from protocol.plan.passes import layout_of, parameters_of_model, picked_pairs
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector, joined, split_vector, words_to_bytes
-from protocol.secure_sum.plain import full_noise
-from protocol.secure_sum.selected import PairKeys, selected_sums
+from protocol.privacy.noise_modes import full_noise
+from protocol.secure_sum.keys import PairKeys
+from protocol.secure_sum.selected import selected_sums
 from protocol.stages.party_state import PartyState
 from protocol.stages.reference_rows import reference_of
 from protocol.stages.requests import families_of
@@ -55,7 +56,7 @@ def contribute(
 def deliver(state: PartyState, step: Step, task: Count, rows: Rows, stream: Stream) -> tuple[PartyState, Contribution]:
     """One party's own tables under a full share of its own noise: private by itself, against everybody."""
     layout = layout_of(state.terms, step, task.tables, rows.count)
-    noise = full_noise(state.terms.plan, layout, stream)
+    noise = full_noise(state.terms.plan.law, layout, stream)
     words = (counts_of(rows, task.tables) + noise).view(np.uint64)
     parts = layout.split(words)
     if task.masked:
@@ -134,7 +135,7 @@ def learn(state: PartyState, step: Step, rows: Rows, stream: Stream) -> Learned:
     families = _grow(terms, [], count, terms.plan.split[0], terms.local_limits(state.me), rows, stream)
     tables = maximal_families(Network(tuple(families)), terms.domain)
     layout = layout_of(terms, parameters_of_model(terms, step), tables, rows.count)
-    noisy = counts_of(rows, tables) + full_noise(terms.plan, layout, stream)
+    noisy = counts_of(rows, tables) + full_noise(terms.plan.law, layout, stream)
     blob = words_to_bytes(noisy.view(np.uint64))
     return Learned(plan=terms.plan_hash, step=step.name, families=_wire(families), blob=blob)
 

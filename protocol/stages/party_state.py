@@ -10,7 +10,7 @@ from protocol.identity import Identity
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
-from protocol.secure_sum.plain import PartySums
+from protocol.secure_sum.sums import PartySums
 from protocol.tables.domain import Variables
 
 

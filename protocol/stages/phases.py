@@ -20,7 +20,7 @@ from protocol.plan.passes import candidate_families, layout_of, parameters_of_mo
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout, split_vector, words_from_bytes
-from protocol.secure_sum.plain import CuratorSums, retained_variance
+from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.reference_rows import Guide
 from protocol.tables.domain import Domain, Merged, Variables
 from protocol.tables.marginal import Table, project_to_simplex
@@ -204,7 +204,7 @@ def _opened(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Re
     tables = tables_of(terms, step, known)
     layout, domain = pass_layout(terms, step, known), counted_domain(terms, known)
     totals = sums.open(layout, [replies[party].blob for party in step.parties])
-    variances = {rate: retained_variance(terms.plan, rate) for rate in set(layout.rates)}
+    variances = {rate: terms.plan.noise_mode.retained_variance(rate) for rate in set(layout.rates)}
     return [
         Table(variables, counts.reshape(domain.shape(variables)), variances[rate])
         for variables, counts, rate in zip(tables, layout.split(totals), layout.rates, strict=True)

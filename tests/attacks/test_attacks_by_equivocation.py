@@ -21,7 +21,6 @@ from protocol.messages.tasks import Contribution, Count, Keys
 from protocol.plan.passes import layout_of
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
-from protocol.secure_sum.plain import packing
 from protocol.secure_sum.selected import selected_sums
 from protocol.stages import answers
 from protocol.stages.answers import counts_of
@@ -145,7 +144,7 @@ class TestPartyAnswersTwiceFromOneState:
             rows = Rows(terms.domain, terms.encoding.encode(corrected))
             _, again = answers.contribute(after, terms.steps[-1], task, rows, driver.streams[party])
             layout = layout_of(terms, terms.steps[-1], task.tables, 180)
-            slots, moved = packing(terms.plan, layout), counts_of(rows, task.tables)
+            slots, moved = terms.plan.noise_mode.packing(layout), counts_of(rows, task.tables)
             plain = [self.decrypted(small_secret, blob) for blob in (first, again.blob)]
             difference = slots.unpack(
                 [centred(b - a, small_secret.public.n) for a, b in zip(*plain, strict=True)], layout.size

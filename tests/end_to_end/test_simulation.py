@@ -41,7 +41,7 @@ def check_books(done: Simulation) -> None:
     assert max(done.spent) <= terms.plan.epsilon
     assert list(done.phases) == list(dict.fromkeys(step.stage for step in terms.steps))
     assert all(phase.bytes > 0 for phase in done.phases.values())
-    uses_paillier = terms.plan.noise == "selected" and terms.plan.method != "independent"
+    uses_paillier = terms.plan.uses_paillier
     passes = {step.stage for step in terms.steps if is_sum_pass(terms, step)}
     for phase in done.phases.values():
         assert (phase.ciphertexts > 0) == (uses_paillier and phase.name in passes and phase.cells > 0)

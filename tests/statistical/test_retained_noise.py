@@ -9,7 +9,6 @@ from scipy import signal, stats
 from crypto.paillier_secret import SecretKey
 from protocol.plan.terms import Terms
 from protocol.privacy.zcdp import share_variance
-from protocol.secure_sum.plain import retained_variance
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
 from tests.statistical.goodness import FALSE_ALARM, Law, binomial_p_value, p_values, rejected
@@ -42,7 +41,7 @@ def noise_in(terms: Terms, secret: SecretKey | None) -> np.ndarray:
     codes = random_codes(WIDE, ROWS)
     run = Driver(terms, codes, secret, clear=secret is None, entropy=True).run_to("parameters")
     (released,) = run.state.knowledge.released
-    assert released.table.variance == retained_variance(terms.plan, terms.plan.law.rate(terms.plan.split[0]))
+    assert released.table.variance == terms.plan.noise_mode.retained_variance(terms.plan.law.rate(terms.plan.split[0]))
     truth = Rows(terms.domain, terms.encoding.encode(pooled(WIDE, codes)))
     return (released.table.counts - truth.table(released.table.variables)).ravel()
 
@@ -72,7 +71,7 @@ def test_a_total_keeps_the_noise_that_the_mode_promises(noise, insiders, transpo
 def test_the_variance_that_is_published_is_the_laws(noise, insiders):
     plan = terms_of(WIDE, ROWS, noise=noise, insiders=insiders, split=(2 * ALPHA, 0, 0, Fraction(1, 2))).plan
     law = law_of(noise, insiders)
-    assert retained_variance(plan, ALPHA) == pytest.approx((law.pmf * law.values**2).sum(), rel=1e-6)
+    assert plan.noise_mode.retained_variance(ALPHA) == pytest.approx((law.pmf * law.values**2).sum(), rel=1e-6)
 
 
 @pytest.mark.parametrize(("noise", "insiders"), [("selected", 1), ("distributed", 1)])
@@ -118,7 +117,7 @@ def test_a_total_keeps_the_gaussian_noise_that_the_mode_promises(noise, insiders
     terms = zcdp_terms(noise, insiders, epsilon)
     law = zcdp_law(terms)
     assert rejected(p_values(noise_in(terms, None), law)) == []
-    published = retained_variance(terms.plan, terms.plan.split[0])
+    published = terms.plan.noise_mode.retained_variance(terms.plan.split[0])
     assert published == pytest.approx((law.pmf * law.values**2).sum(), rel=1e-6)
 
 

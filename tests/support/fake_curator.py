@@ -26,7 +26,9 @@ from protocol.messages.pins import joined, pin_of
 from protocol.messages.tasks import Refusal, decode, encode
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
-from protocol.secure_sum.plain import CuratorSums, PlainOpening, SelectedOpening
+from protocol.secure_sum.plain import PlainOpening
+from protocol.secure_sum.selected import SelectedOpening
+from protocol.secure_sum.sums import CuratorSums
 
 URL = "https://curator.example"
 NOW = 1_800_000_000.0
@@ -89,11 +91,11 @@ class FakeCurator:
 
     def start(self, terms: Terms, secret: SecretKey | None = None) -> FakeRun:
         plan, keys, opening = terms.plan, None, PlainOpening(terms.plan)
-        if plan.noise == "selected" and plan.method != "independent":
+        if plan.uses_paillier:
             assert secret is not None
             indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, Stream.keyed(b"indicator"))
             keys = RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public))
-            opening = SelectedOpening(plan, secret.public, secret.decrypt)
+            opening = SelectedOpening(plan.noise_mode, secret.public, secret.decrypt)
         self.runs[plan.run] = FakeRun(begin(terms, 0, keys), opening)
         return self.runs[plan.run]
 

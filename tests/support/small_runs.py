@@ -23,7 +23,8 @@ from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
 from protocol.run.party import accept, answer
-from protocol.secure_sum.plain import PlainOpening, SelectedOpening
+from protocol.secure_sum.plain import PlainOpening
+from protocol.secure_sum.selected import SelectedOpening
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
@@ -129,11 +130,11 @@ class Driver:
         self.parties: list[PartyState | None] = [None] * len(codes)
         self.clear, plan = clear, terms.plan
         keys, self.opening = None, ClearOpening() if clear else PlainOpening(plan)
-        if not clear and plan.noise == "selected" and plan.method != "independent":
+        if not clear and plan.uses_paillier:
             assert secret is not None
             indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, Stream.keyed(b"indicator"))
             keys = RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public))
-            self.opening = SelectedOpening(plan, secret.public, secret.decrypt)
+            self.opening = SelectedOpening(plan.noise_mode, secret.public, secret.decrypt)
         self.state: RunState = begin(terms, 0, keys)
 
     def tasks(self) -> dict[int, Task]:

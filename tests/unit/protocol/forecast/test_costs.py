@@ -12,7 +12,6 @@ from protocol.plan.passes import layout_of
 from protocol.plan.plan import Member
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
-from protocol.secure_sum.plain import ciphertexts
 from protocol.tables.schema import Schema
 
 
@@ -41,7 +40,7 @@ def test_correlations_are_forecast_exactly() -> None:
     (step,) = (s for s in forecast(terms).steps if s.name == "correlations")
     layout = layout_of(terms, terms.steps[1], terms.cover.views, 3000)
     assert step.cells == sum(terms.cover.view_cells) == layout.size
-    assert step.ciphertexts == ciphertexts(terms.plan, layout)
+    assert step.ciphertexts == terms.plan.noise_mode.ciphertexts(layout)
     assert step.bytes_per_party == step.ciphertexts * 768
 
 

@@ -15,7 +15,6 @@ from protocol.plan.schedule import steps
 from protocol.privacy import zcdp
 from protocol.privacy.mechanisms import GAUSSIAN, LAPLACE
 from protocol.privacy.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
-from protocol.secure_sum.plain import retained_variance
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, SMALL_BITS, plan_of, terms_of
 
@@ -150,9 +149,9 @@ def test_the_certificate_bounds_the_sums_true_divergence(variance, shares):
 def test_what_stays_in_a_total():
     plan = zcdp_plan(insiders=1)
     rate = Fraction(1, 1000)
-    assert retained_variance(plan, rate) == pytest.approx(3 * 500, rel=1e-5)
-    assert retained_variance(zcdp_plan(noise="local"), rate) == 3000
-    assert retained_variance(zcdp_plan(noise="selected", insiders=1), rate) == 2000
+    assert plan.noise_mode.retained_variance(rate) == pytest.approx(3 * 500, rel=1e-5)
+    assert zcdp_plan(noise="local").noise_mode.retained_variance(rate) == 3000
+    assert zcdp_plan(noise="selected", insiders=1).noise_mode.retained_variance(rate) == 2000
 
 
 # Charges

@@ -1,0 +1,167 @@
+"""Noise modes: whose noise stays in a secure sum, how much of it, and what that means in words.
+
+It does not know plans, masks or keys. What stays in a total does not depend on how contributions travel, so that an
+experiment may leave the cryptography out and stay exact.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
+
+from crypto.errors import NoiseOutOfReach
+from crypto.paillier.packing import Packing
+from crypto.randomness import Stream
+from protocol.privacy.layout import Layout, Vector, joined
+from protocol.privacy.mechanisms import NoiseLaw
+
+LARGEST_TOTAL = 2**63
+Noise = Literal["selected", "distributed", "local"]
+
+
+@dataclass(frozen=True)
+class NoiseMode(ABC):
+    """Noise in the sums of `parties`, of whom at most `insiders` pool what they know."""
+
+    uses_paillier: ClassVar[bool] = False
+    law: NoiseLaw
+    parties: int
+    insiders: int
+    key_bits: int
+
+    @property
+    @abstractmethod
+    def shares(self) -> Fraction:
+        """Full shares of noise that stay in a total, as they are told to people."""
+
+    @property
+    @abstractmethod
+    def promise(self) -> tuple[str, str]:
+        """The sentence about noise, and its condition."""
+
+    @property
+    @abstractmethod
+    def kept(self) -> str:
+        """The noise that stays in a total, as the end of a sentence."""
+
+    def own_noise(self, layout: Layout, stream: Stream) -> Vector:
+        """What one party draws for a pass of everybody."""
+        return full_noise(self.law, layout, stream)
+
+    def retained_variance(self, rate: Fraction) -> float:
+        """The variance of the noise that stays in one cell of a total."""
+        return int(self.shares) * self.law.variance(rate)
+
+    def retained_bound(self, layout: Layout) -> int:
+        """The largest noise that can stay in a total: the samplers' values are bounded, not only likely bounded."""
+        return int(self.shares) * max(map(self.law.bound, layout.rates), default=0)
+
+    def total_bound(self, layout: Layout) -> int:
+        """What no honest total exceeds, its noise included."""
+        return layout.bound + self.retained_bound(layout)
+
+    def check_reach(self, layout: Layout) -> None:
+        """Raise `NoiseOutOfReach` if a total with all its noise does not fit where contributions are added."""
+        if self.total_bound(layout) >= LARGEST_TOTAL:
+            raise NoiseOutOfReach("a total with all its noise takes more than 64 bits; use a larger epsilon")
+
+    def ciphertexts(self, _layout: Layout) -> int:
+        """The ciphertexts of one party's contribution."""
+        return 0
+
+
+class Selected(NoiseMode):
+    """The papers' multi-party Laplace mechanism: an encrypted indicator keeps the noise of insiders + 1 parties."""
+
+    uses_paillier = True
+
+    @property
+    def shares(self) -> Fraction:
+        return Fraction(self.insiders + 1)
+
+    def packing(self, layout: Layout) -> Packing:
+        """Slots in which every total fits for certain."""
+        return Packing.fit(self.key_bits, layout.bound, self.retained_bound(layout))
+
+    def check_reach(self, layout: Layout) -> None:
+        self.packing(layout)
+
+    def ciphertexts(self, layout: Layout) -> int:
+        return self.packing(layout).ciphertexts(layout.size)
+
+    @property
+    def promise(self) -> tuple[str, str]:
+        number = self.insiders + 1
+        return (
+            f"In every sum {number} full {'share' if number == 1 else 'shares'} of noise stay in; the curator "
+            "cannot tell whose, though a party may recognise its own.",
+            f"At most {self.insiders} of the parties pool what they know, and the curator opens nothing but totals.",
+        )
+
+    @property
+    def kept(self) -> str:
+        if not self.insiders:
+            return "one full share of noise, that of a party that nobody knows"
+        return f"{self.insiders + 1} full shares of noise, those of parties that nobody knows"
+
+
+class Distributed(NoiseMode):
+    """Every party adds a part; those of all but the insiders add up to one full share."""
+
+    @property
+    def shares(self) -> Fraction:
+        return Fraction(self.parties, self._honest)
+
+    @property
+    def _honest(self) -> int:
+        return self.parties - self.insiders
+
+    def own_noise(self, layout: Layout, stream: Stream) -> Vector:
+        return joined([self.law.draw_share(rate, self._honest, cells, stream) for rate, cells in layout.runs])
+
+    def retained_variance(self, rate: Fraction) -> float:
+        return self.parties * self.law.share_variance(rate, self._honest)
+
+    def retained_bound(self, layout: Layout) -> int:
+        return self.parties * max((self.law.share_bound(rate, self._honest) for rate in layout.rates), default=0)
+
+    @property
+    def promise(self) -> tuple[str, str]:
+        return (
+            f"The noise in every sum comes from all parties; any {self._honest} of them add one full share of it.",
+            f"At most {self.insiders} of the parties pool what they know, and all others add their part of the noise.",
+        )
+
+    @property
+    def kept(self) -> str:
+        if not self.insiders:
+            return "one full share of noise"
+        return f"{float(self.shares):.3g} shares of noise, a part of every party's"
+
+
+class Local(NoiseMode):
+    """Every party adds a full share of its own."""
+
+    @property
+    def shares(self) -> Fraction:
+        return Fraction(self.parties)
+
+    @property
+    def promise(self) -> tuple[str, str]:
+        return (
+            "Every party adds the whole noise to each of its own contributions.",
+            "The protection is the price's; the tables hold as many shares of noise as there are parties.",
+        )
+
+    @property
+    def kept(self) -> str:
+        return f"{self.parties} full shares of noise, one of every party"
+
+
+NOISE_MODES: dict[Noise, type[NoiseMode]] = {"selected": Selected, "distributed": Distributed, "local": Local}
+assert tuple(NOISE_MODES) == get_args(Noise)
+
+
+def full_noise(law: NoiseLaw, layout: Layout, stream: Stream) -> Vector:
+    """One full share of noise for every cell."""
+    return joined([law.draw(rate, cells, stream) for rate, cells in layout.runs])
