@@ -87,7 +87,7 @@ def _step(terms: Terms, step: Step, compared: Sequence[Size]) -> StepForecast:
 def _alike(terms: Terms, step: Step, tables: int, cells: int) -> dict[Fraction, int]:
     """How many cells have noise of each rate: what tables they are in makes no difference to what is sent."""
     if step.stage != "correlations":
-        return {terms.plan.law.rate(step.budget / tables): cells}
+        return {terms.plan.definition.rate(step.budget / tables): cells}
     found: dict[Fraction, int] = {}
     sizes = terms.cover.view_cells
     for rate, number in zip(terms.noise_rates(step, sizes), sizes, strict=True):
@@ -96,8 +96,10 @@ def _alike(terms: Terms, step: Step, tables: int, cells: int) -> dict[Fraction, 
 
 
 def _mean_size(terms: Terms, everybody: bool, rate: Fraction) -> float:
-    law = terms.plan.law
-    return law.mean_size(terms.plan.noise_mode.retained_variance(rate) if everybody else law.variance(rate))
+    definition = terms.plan.definition
+    return definition.mean_size(
+        terms.plan.noise_mode.retained_variance(rate) if everybody else definition.variance(rate)
+    )
 
 
 def _size(terms: Terms, step: Step, compared: Sequence[Size]) -> Size:

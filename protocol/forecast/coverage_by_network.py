@@ -76,8 +76,8 @@ def _families(terms: Terms, limits: Limits) -> int:
 
 def _noise(plan: Plan, budget: Fraction) -> float:
     """The variance in a cell of a family's table."""
-    rate = plan.law.rate(budget)
-    return plan.law.variance(rate) if plan.method == "independent" else plan.noise_mode.retained_variance(rate)
+    rate = plan.definition.rate(budget)
+    return plan.definition.variance(rate) if plan.method == "independent" else plan.noise_mode.retained_variance(rate)
 
 
 def _lean(terms: Terms) -> float:
@@ -95,4 +95,4 @@ def _own_lean(plan: Plan, party: int) -> float:
 
 
 def _lean_at(plan: Plan, party: int, budget: Fraction) -> float:
-    return lean_of(plan, party, float(plan.law.choice_epsilon(budget, plan.choice)))
+    return lean_of(plan, party, float(plan.definition.choice_epsilon(budget, plan.choice)))

@@ -71,7 +71,7 @@ def _lean(plan: Plan, one: _Round) -> float:
     for step in one.picking:
         (party,) = step.parties
         if one.picks[party] and step.budget:
-            epsilon = plan.law.choice_epsilon(step.budget / one.picks[party], plan.choice)
+            epsilon = plan.definition.choice_epsilon(step.budget / one.picks[party], plan.choice)
             found += one.picks[party] * lean_of(plan, party, float(epsilon))
     return found / max(1, sum(one.picks))
 
@@ -105,7 +105,7 @@ def _also(
             found[shape] = former
             continue
         part = Fraction(math.ceil(_UNITS * min(1.0, math.sqrt(math.prod(shape)) / roots)), _UNITS)
-        variance = plan.noise_mode.retained_variance(plan.law.rate(budget * part))
+        variance = plan.noise_mode.retained_variance(plan.definition.rate(budget * part))
         together = former.share + share
         found[shape] = Counted(together, (former.variance * former.share + variance * share) / together)
     return found

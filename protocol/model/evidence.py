@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from protocol.model.junction_tree import cells, maximal_cliques
-from protocol.privacy.mechanisms import NoiseLaw
+from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
 
@@ -41,23 +41,23 @@ class Heard:
                     yield table.project((variable,), domain), times
 
 
-def gathered(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> Heard:
+def gathered(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Heard:
     """What one model can hold of these tables over rising variables."""
     parts = [*_pairs(tables, domain)]
     # Pairs that were picked one by one were picked so that a model has room for all.
     cliques = maximal_cliques(domain.sizes[: domain.count], [part.variables for _, part in parts])
     if sum(cells(domain.sizes, clique) for clique in cliques) > LARGEST_MODEL:
-        cliques = _cliques(_in_order_of_strength(parts, total, law), domain)
+        cliques = _cliques(_in_order_of_strength(parts, total, definition), domain)
     inside = [set(clique) for clique in cliques]
     held = tuple(part for part in parts if any(set(part[1].variables) <= clique for clique in inside))
     return Heard(tuple(tables), tuple(cliques), held)
 
 
-def strength(table: Table, total: int, law: NoiseLaw) -> float:
+def strength(table: Table, total: int, definition: PrivacyDefinition) -> float:
     """Of a pair: how far its table is from independence beyond what its noise makes of it, as a share of the rows."""
     shares = project_to_simplex(table.counts, total) / total
     apart = np.abs(shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))).sum() / 2
-    return float(apart) - shares.size * law.mean_size(table.variance) / (2 * total)
+    return float(apart) - shares.size * definition.mean_size(table.variance) / (2 * total)
 
 
 def _pairs(tables: Sequence[Table], domain: Domain) -> Iterator[Part]:
@@ -66,9 +66,9 @@ def _pairs(tables: Sequence[Table], domain: Domain) -> Iterator[Part]:
             yield place, table.project(pair, domain)
 
 
-def _in_order_of_strength(parts: Sequence[Part], total: int, law: NoiseLaw) -> list[Variables]:
+def _in_order_of_strength(parts: Sequence[Part], total: int, definition: PrivacyDefinition) -> list[Variables]:
     """The pairs that rise above their noise, the strongest first; one that is counted again goes by the first."""
-    strengths = [strength(part, total, law) for _, part in parts]
+    strengths = [strength(part, total, definition) for _, part in parts]
     order = sorted(range(len(parts)), key=lambda place: -strengths[place])
     return list(dict.fromkeys(parts[place][1].variables for place in order if strengths[place] > 0))
 

@@ -17,7 +17,7 @@ from protocol.model.junction_tree import Array, elimination
 from protocol.model.rare_categories import Merging
 from protocol.model.systematic_sampling import draw_rows
 from protocol.network.network import Family, Network
-from protocol.privacy.mechanisms import NoiseLaw
+from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table, project_to_simplex
 
@@ -39,7 +39,7 @@ class RunModel:
             yield [c.astype(np.min_scalar_type(size - 1)) for c, size in zip(spread, sizes, strict=True)]
 
 
-def model_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> RunModel:
+def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> RunModel:
     """The model of all that these tables say; `total` is the public number of rows.
 
     Its variables are those of the plan; its codes those of the coarsest generalisation that the domain has of them.
@@ -50,26 +50,26 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw)
     known = {variable: table for variable, table in found.items() if table is not None}
     merging = Merging.of(domain, known, total)
     small = Domain.of_sizes(domain.coarse_sizes)
-    heard = _heard(tables, domain, total, law)
+    heard = _heard(tables, domain, total, definition)
     weighted = [_weighted(table, table.variance, times) for table, times in heard.parts(small)]
     weighted += [_weighted(*merging.merge(table), 1) for table in tables if len(table.variables) == 1]
     return RunModel(merging, fit(merging.sizes, heard.cliques, weighted, total, _shares(merging, known, total)))
 
 
-def network_of(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> Network:
+def network_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Network:
     """The model's structure as a network: what is eliminated first comes last, its neighbours left are its parents."""
     families = [
         Family(variable, tuple(v for v in range(domain.count) if neighbours >> v & 1))
-        for variable, neighbours in elimination(domain.coarse_sizes, _heard(tables, domain, total, law).cliques)
+        for variable, neighbours in elimination(domain.coarse_sizes, _heard(tables, domain, total, definition).cliques)
     ]
     return Network.of(reversed(families), domain)
 
 
-def _heard(tables: Sequence[Table], domain: Domain, total: int, law: NoiseLaw) -> Heard:
+def _heard(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Heard:
     """What the tables of several variables say, over merged categories."""
     small = Domain.of_sizes(domain.coarse_sizes)
     joint = [_rising(table, domain, small) for table in tables if len(table.variables) > 1]
-    return gathered(joint, small, total, law)
+    return gathered(joint, small, total, definition)
 
 
 def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:

@@ -80,13 +80,7 @@ def _check_budget(plan: Plan) -> None:
     phases = PHASES[plan.method]
     if plan.epsilon <= 0:
         raise PlanError(f"epsilon is {plan.epsilon}: it must be positive")
-    if plan.privacy == "pure" and plan.delta:
-        raise PlanError(f"delta is {plan.delta}, but pure privacy has none: choose privacy=zcdp, or leave delta out")
-    if plan.privacy == "zcdp" and not 0 < plan.delta < Fraction(1, plan.total_rows):
-        raise PlanError(
-            f"delta is {plan.delta}: with zcdp it must be positive and below 1/{plan.total_rows}, one over the number "
-            "of rows, or whole rows could be published"
-        )
+    plan.definition.check_delta(plan.delta, plan.total_rows)
     if len(plan.split) != len(phases):
         raise PlanError(f"{plan.method} has {len(phases)} budgets ({', '.join(phases)}), {len(plan.split)} are given")
     for phase, share in zip(phases, plan.split, strict=True):
@@ -175,9 +169,9 @@ def _check_degree(terms: Terms) -> None:
         return
     rows = min(m.rows for m in plan.members) if plan.method == "independent" else plan.total_rows
     if domain.is_binary:
-        affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.law)
+        affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.definition)
     else:
-        cells = plan.law.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
+        cells = plan.definition.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
         affordable = _parents_that_fit(domain.sizes[: domain.count], cells)
     if plan.degree > affordable:
         raise PlanError(
@@ -211,7 +205,7 @@ def _check_noise(terms: Terms) -> None:
             if is_sum_pass(terms, step):
                 mode.check_reach(layout)
             else:
-                terms.plan.law.bound(*layout.rates)
+                terms.plan.definition.bound(*layout.rates)
         except NoiseOutOfReach as error:
             raise PlanError(f"the noise of {step.name!r} is too wide: {error}") from error
 
@@ -224,9 +218,9 @@ def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
         step = parameters_of_model(terms, step)
     if step.stage == "candidates":
         # The count is about right; a quarter of the share leaves room for networks with more candidates.
-        return terms.plan.law.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
+        return terms.plan.definition.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
     apart = _smallest_share(terms) if step.stage in ("tables", "parameters") else 1
-    return terms.plan.law.rate(step.budget / (apart * terms.domain.count))
+    return terms.plan.definition.rate(step.budget / (apart * terms.domain.count))
 
 
 def _smallest_share(terms: Terms) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
-from protocol.privacy.mechanisms import LAWS, Choice, NoiseLaw, Privacy
+from protocol.privacy.mechanisms import DEFINITIONS, Choice, Privacy, PrivacyDefinition
 from protocol.privacy.noise_modes import NOISE_MODES, Noise, NoiseMode
 from protocol.tables.encoding import EncodingName
 
@@ -86,12 +86,12 @@ class Plan(Frozen):
         return sum(member.rows for member in self.members)
 
     @property
-    def law(self) -> NoiseLaw:
-        return LAWS[self.privacy]
+    def definition(self) -> PrivacyDefinition:
+        return DEFINITIONS[self.privacy]
 
     @property
     def noise_mode(self) -> NoiseMode:
-        return NOISE_MODES[self.noise](self.law, self.parties, self.insiders, self.key_bits)
+        return NOISE_MODES[self.noise](self.definition, self.parties, self.insiders, self.key_bits)
 
     @property
     def uses_paillier(self) -> bool:

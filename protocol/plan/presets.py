@@ -5,7 +5,6 @@ It does not know rows; `agreement` checks what comes out.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import floor
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,14 +13,12 @@ from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.plan.plan import Member, Method, Plan, Preset
 from protocol.plan.tuning import tuned
-from protocol.privacy.mechanisms import LAWS
-from protocol.privacy.zcdp import largest_rho
+from protocol.privacy.mechanisms import DEFINITIONS
 from protocol.tables.encoding import Encoding
 from protocol.tables.schema import Schema
 
 DEFAULT_KEY_BITS = 3072
 DEFAULT_DELTA = Fraction(1, 10**9)
-_RHO_UNITS = 10**18  # rho is rounded down to these, so that it can be read
 
 # PAPER: what the papers say, where it can be said honestly. RECOMMENDED: what has measured better.
 PAPER: dict[str, Any] = {
@@ -120,11 +117,11 @@ def _guided(
     """Pairs picked by the model and an estimate from everything, tuned to the plan's public numbers."""
     asked = {name for name, wish in wishes.items() if wish is not None}
     parties, insiders = len(members), chosen["insiders"]
-    law = LAWS[chosen.get("privacy", "pure")]
-    budget = _rho(epsilon, chosen["delta"]) if chosen.get("privacy") == "zcdp" else epsilon
+    definition = DEFINITIONS[chosen.get("privacy", "pure")]
+    budget = definition.budget(epsilon, chosen.get("delta", Fraction(0)))
     # Of the noise modes, `distributed` keeps K / (K - t) shares of noise and `selected` t + 1: never fewer.
     noise = "distributed" if parties > insiders else "selected"
-    tuning = tuned(sizes, [member.rows for member in members], budget, law, insiders)
+    tuning = tuned(sizes, [member.rows for member in members], budget, definition, insiders)
     views = wishes.get("views") or tuning.views
     found = {
         "noise": noise,
@@ -156,7 +153,7 @@ def _split(
     wanted: Sequence[Fraction] | None = chosen.get("split")
     if wanted is not None and not is_zcdp:
         return tuple(wanted)
-    budget = _rho(epsilon, chosen["delta"]) if is_zcdp else epsilon
+    budget = DEFINITIONS[chosen.get("privacy", "pure")].budget(epsilon, chosen.get("delta", Fraction(0)))
     if wanted is not None:
         # Privacy: the first party pays for its rows' exposure in every later update too.
         exposures = [parties if _is_replaced(method, chosen) and phase == 2 else 1 for phase in range(len(wanted))]
@@ -171,16 +168,6 @@ def _split(
 
 def _is_replaced(method: Method, chosen: dict[str, Any]) -> bool:
     return method == "dp-subn" and chosen["update"] == "replace"
-
-
-def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """What (epsilon, delta) buys in all."""
-    if not 0 < delta < 1:
-        raise PlanError(f"delta is {delta}: with zcdp it must lie between 0 and 1, far below one over the rows")
-    rho = Fraction(floor(largest_rho(epsilon, delta) * _RHO_UNITS), _RHO_UNITS)
-    if rho <= 0:
-        raise PlanError(f"epsilon of {epsilon} with delta of {delta} leaves no rho to spend: raise epsilon")
-    return rho
 
 
 def _picks(preset: Preset, variables: int, rows: Sequence[int]) -> tuple[int, ...]:

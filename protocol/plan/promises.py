@@ -87,15 +87,12 @@ def not_promised() -> tuple[str, ...]:
 
 def _loss(plan: Plan) -> Promise:
     return Promise(
-        f"Whatever leaves a party in this run is {_kind(plan)} for that party's rows, with ε at most {plan.epsilon}"
-        f"{_and_delta(plan)} (tables that differ in one row's values are neighbours), towards {_towards(plan)}.",
+        f"Whatever leaves a party in this run is {plan.definition.guarantee} for that party's rows, with ε at most "
+        f"{plan.epsilon}{_and_delta(plan)} (tables that differ in one row's values are neighbours), towards "
+        f"{_towards(plan)}.",
         "Everybody follows the protocol and only tries to learn from what is seen; the curator does not pool what it "
         "knows with parties; one person is one row at one party.",
     )
-
-
-def _kind(plan: Plan) -> str:
-    return "ε-differentially private" if plan.privacy == "pure" else "(ε, δ)-differentially private"
 
 
 def _and_delta(plan: Plan) -> str:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 from protocol.plan.tuning import Tuning, tuned
-from protocol.privacy.mechanisms import GAUSSIAN
 
 _METHODS = {
     "dp-ccbn": "the parties count all tables that a next attribute could be joined with, and the curator takes the one "
@@ -51,7 +50,7 @@ def _what_is_counted(plan: Plan) -> str:
 def _tuning(terms: Terms) -> Tuning:
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
     budget = sum(plan.split, Fraction(0))
-    return tuned(sizes, [member.rows for member in plan.members], budget, plan.law, plan.insiders)
+    return tuned(sizes, [member.rows for member in plan.members], budget, plan.definition, plan.insiders)
 
 
 def _is_of(plan: Plan, found: Tuning) -> bool:
@@ -73,8 +72,8 @@ def _percent(share: Fraction) -> str:
 
 
 def _about_noise(plan: Plan) -> str:
-    law = "; it is Gaussian, and needs a delta" if plan.law is GAUSSIAN else ""
-    return f"noise mode {plan.noise} keeps {plan.noise_mode.kept} in every sum, so that {_protected(plan)}{law}"
+    kept = f"noise mode {plan.noise} keeps {plan.noise_mode.kept} in every sum"
+    return f"{kept}, so that {_protected(plan)}{plan.definition.about_noise}"
 
 
 def _protected(plan: Plan) -> str:

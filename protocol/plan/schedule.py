@@ -6,13 +6,9 @@ It does not know tables, messages or noise.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil
 from typing import Literal
 
 from protocol.plan.plan import Plan
-from protocol.privacy.zcdp import epsilon_of
-
-_UNITS = 10**9  # of epsilon, to which charges of zcdp are rounded
 
 Stage = Literal[
     "joining",
@@ -95,12 +91,7 @@ def _priced(plan: Plan, found: Sequence[Step]) -> Iterator[Step]:
 
 
 def _worth(plan: Plan, spent: Fraction) -> Fraction:
-    """The epsilon of what a party has spent of the plan's budget: with zcdp rounded up, but not beyond the plan's."""
-    if plan.privacy == "pure" or not spent:
-        return spent
-    least = epsilon_of(spent, plan.delta)
-    rounded = Fraction(ceil(least * _UNITS), _UNITS)
-    return plan.epsilon if least <= plan.epsilon < rounded else rounded
+    return plan.definition.epsilon_spent(spent, plan.epsilon, plan.delta)
 
 
 def _pass(name: str, stage: Stage, everybody: tuple[int, ...], budget: Fraction) -> Step:

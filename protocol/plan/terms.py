@@ -87,17 +87,17 @@ class Terms:
         return affordable(self.domain, wanted, self.plan.score, comparing_all=False)
 
     def _limits(self, rows: int, budget: Fraction, theta: Fraction, degree: int | None) -> Limits:
-        count, law = self.domain.count, self.plan.law
+        count, definition = self.domain.count, self.plan.definition
         if self.domain.is_binary:
-            return Limits(degree=useful_degree(rows, count, budget, theta, law) if degree is None else degree)
-        return Limits(cells=useful_cells(rows, count, budget, theta, law), degree=degree)
+            return Limits(degree=useful_degree(rows, count, budget, theta, definition) if degree is None else degree)
+        return Limits(cells=useful_cells(rows, count, budget, theta, definition), degree=degree)
 
     def table_noise(self, step: Step) -> float:
         """The mean size of the noise in a cell of the pass after this step, if it counts as many tables as it may."""
         coming = next(s for s in self.steps[self.steps.index(step) + 1 :] if s.stage in ("tables", "parameters"))
         count = max(1, sum(self.plan.further) if step.stage == "further" else self.domain.count - 1)
-        rate = self.plan.law.rate(coming.budget / count)
-        return self.plan.law.mean_size(self.plan.noise_mode.retained_variance(rate))
+        rate = self.plan.definition.rate(coming.budget / count)
+        return self.plan.definition.mean_size(self.plan.noise_mode.retained_variance(rate))
 
     def noise_rates(self, step: Step, cells: Sequence[int]) -> tuple[Fraction, ...]:
         """The noise of each table of a pass, by the tables' cells.
@@ -110,7 +110,7 @@ class Terms:
             weights = table_weights(cells)
         else:
             weights = (1,) * len(cells)
-        return tuple(map(self.plan.law.rate, allocate(step.budget, weights)))
+        return tuple(map(self.plan.definition.rate, allocate(step.budget, weights)))
 
 
 def _larger(one: int | None, other: int | None) -> int | None:

@@ -10,7 +10,7 @@ from itertools import combinations
 from math import floor, sqrt
 
 from protocol.exact import allocate, proportional_counts
-from protocol.privacy.mechanisms import GAUSSIAN, NoiseLaw
+from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.views.cover import Budgets, cover
 
 Shares = tuple[int, int, int, int]
@@ -34,19 +34,21 @@ class Tuning:
         return tuple(Fraction(share, sum(self.shares)) * budget for share in self.shares)
 
 
-def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: NoiseLaw, insiders: int) -> Tuning:
+def tuned(
+    sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
+) -> Tuning:
     """Which phases the budget pays for, with noise mode `distributed` wherever there is somebody to protect."""
     total, count, parties = sum(rows), len(sizes), len(rows)
     shares_of_noise = parties / (parties - insiders) if parties > insiders else 1.0
     if count < 2:
         return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single variable has no network")
-    for_views = _parts_for_views(count, budget, law)
-    expected = pair_error(sizes, total, budget * Fraction(for_views, for_views + 1), law, shares_of_noise)
+    for_views = _parts_for_views(count, budget, definition)
+    expected = pair_error(sizes, total, budget * Fraction(for_views, for_views + 1), definition, shares_of_noise)
     if expected <= _VIEWS_PAY:
         why = f"views answer every pair within {expected:.3f} of the rows, so that no network is picked privately"
         return Tuning("pairs", (for_views, 0, 0, 1), (0,) * len(rows), why)
-    support = _support(sizes, total, budget, law) / sqrt(shares_of_noise)
-    if law is GAUSSIAN and support >= _TOO_POOR_FOR_PAIRS:
+    support = _support(sizes, total, budget, definition) / sqrt(shares_of_noise)
+    if definition.grows_by_root and support >= _TOO_POOR_FOR_PAIRS:
         return _in_rounds(support, count, rows)
     if support < _POOR:
         why = (
@@ -60,14 +62,14 @@ def tuned(sizes: Sequence[int], rows: Sequence[int], budget: Fraction, law: Nois
     return Tuning("single", shares, proportional_counts(further, rows), why)
 
 
-def _parts_for_views(count: int, budget: Fraction, law: NoiseLaw) -> int:
+def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition) -> int:
     """Of what is left when the last pass, which can only count single variables again, gets one part.
 
     Shares of Laplace noise are drawn from tables that grow with the noise: it must not become wider than they reach.
     """
-    if law is GAUSSIAN:
+    if definition.grows_by_root:
         return _MOST_FOR_VIEWS
-    widest = law.rate(budget / count) / _NARROWEST_RATE
+    widest = definition.rate(budget / count) / _NARROWEST_RATE
     return max(_LEAST_FOR_VIEWS, min(_MOST_FOR_VIEWS, floor(widest) - 1))
 
 
@@ -87,7 +89,12 @@ def _in_rounds(support: float, count: int, rows: Sequence[int]) -> Tuning:
 
 
 def pair_error(
-    sizes: Sequence[int], rows: int, budget: Fraction, law: NoiseLaw, shares_of_noise: float, budgets: Budgets = "equal"
+    sizes: Sequence[int],
+    rows: int,
+    budget: Fraction,
+    definition: PrivacyDefinition,
+    shares_of_noise: float,
+    budgets: Budgets = "equal",
 ) -> float:
     """The expected distance of a noisy pair from the true one, when views cover all pairs at this budget."""
     if max(a * b for a, b in combinations(sizes, 2)) > _LARGEST_PAIR:
@@ -95,14 +102,14 @@ def pair_error(
     found = cover(sizes, "expected-error", budgets)
     error = 0.0
     for view, cells, share in zip(found.views, found.view_cells, allocate(budget, found.weights), strict=True):
-        variance = law.variance(law.rate(share)) * shares_of_noise
+        variance = definition.variance(definition.rate(share)) * shares_of_noise
         for pair in combinations(view, 2):
             own = sizes[pair[0]] * sizes[pair[1]]
-            error += own * law.mean_size(variance * cells / own) / (2 * rows)
+            error += own * definition.mean_size(variance * cells / own) / (2 * rows)
     return error / len(list(combinations(sizes, 2)))
 
 
-def _support(sizes: Sequence[int], rows: int, budget: Fraction, law: NoiseLaw) -> float:
+def _support(sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition) -> float:
     pairs = [a * b for a, b in combinations(sizes, 2)]
     mean_cells = sum(pairs) / len(pairs)
-    return law.useful_cells(rows, len(sizes), budget, Fraction(1)) / mean_cells
+    return definition.useful_cells(rows, len(sizes), budget, Fraction(1)) / mean_cells

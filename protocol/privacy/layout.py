@@ -23,7 +23,7 @@ class Layout:
     """One pass in public numbers: how many cells each table has, how much noise, and what a total can be."""
 
     cells: tuple[int, ...]
-    rates: tuple[Fraction, ...]  # of each table's noise, as the plan's law has it
+    rates: tuple[Fraction, ...]  # of each table's noise, as the plan's privacy definition has it
     bound: int  # no cell's total exceeds it: the number of rows that are counted
 
     @property

@@ -1,13 +1,13 @@
-"""Which noise a table's share of the budget buys: discrete Laplace for pure privacy, discrete Gaussian for zCDP.
+"""Privacy definitions: what a budget is, what noise a share of it buys, and what spending it costs in epsilon.
 
-It does not know passes, phases or who adds the noise; `privacy.md` and `zcdp.md` hold the arguments.
+It does not know passes, stages or who adds the noise; `privacy.md` and `zcdp.md` hold the arguments.
 
 A budget is an epsilon or a rho. A `rate` says how narrow the noise is: alpha for Laplace, 1 / variance for Gaussian.
 """
 
 import math
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,36 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from crypto.sampling.gaussian import discrete_gaussian, gaussian_bound, gaussian_variance
 from crypto.sampling.laplace import discrete_laplace, laplace_bound, laplace_variance, polya_bound, polya_share
-from protocol.privacy.zcdp import root_below, share_variance
+from protocol.errors import PlanError
+from protocol.privacy.zcdp import epsilon_of, largest_rho, root_below, share_variance
 
 Vector = NDArray[np.int64]
 Privacy = Literal["pure", "zcdp"]
 Choice = Literal["permute-and-flip", "exponential"]
 
 # Privacy: bounded neighbours. Changing one row's values takes one count down and another up (SPEC section 1).
+_RHO_UNITS = 10**18  # rho is rounded down to these, so that it can be read
+_EPSILON_UNITS = 10**9  # to which what zcdp has spent is rounded up
 SENSITIVITY = 2  # in L1; and the square of the sensitivity in L2
 
 
-class NoiseLaw(Protocol):
+class PrivacyDefinition(Protocol):
+    grows_by_root: bool  # noise grows with the root of the number of parts of a budget, so that many parts pay
+    guarantee: str  # in words
+    about_noise: str  # in words, at the end of a sentence
+
+    def check_delta(self, delta: Fraction, rows: int) -> None:
+        """Raise `PlanError` if a plan over so many rows must not have this delta."""
+        ...
+
+    def budget(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """The largest budget that is worth at most (epsilon, delta)."""
+        ...
+
+    def epsilon_spent(self, budget: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """The epsilon of what a party has spent of a plan's budget, whose whole is worth `epsilon`."""
+        ...
+
     def rate(self, budget: Fraction) -> Fraction:
         """Of the noise that makes one table private at this budget."""
         ...
@@ -59,8 +78,22 @@ class NoiseLaw(Protocol):
         ...
 
 
-class Laplace:
-    """The budget is an epsilon."""
+class PurePrivacy:
+    """Epsilon-differential privacy: the budget is an epsilon, the noise is discrete Laplace."""
+
+    grows_by_root = False
+    guarantee = "ε-differentially private"
+    about_noise = ""
+
+    def check_delta(self, delta: Fraction, _rows: int) -> None:
+        if delta:
+            raise PlanError(f"delta is {delta}, but pure privacy has none: choose privacy=zcdp, or leave delta out")
+
+    def budget(self, epsilon: Fraction, _delta: Fraction) -> Fraction:
+        return epsilon
+
+    def epsilon_spent(self, budget: Fraction, _epsilon: Fraction, _delta: Fraction) -> Fraction:
+        return budget
 
     def rate(self, budget: Fraction) -> Fraction:
         return budget / SENSITIVITY
@@ -94,8 +127,38 @@ class Laplace:
         return int(rows * budget / (SENSITIVITY * tables * theta))
 
 
-class Gaussian:
-    """The budget is a rho. One table of squared L2 sensitivity 2 under variance s is (2 / 2s)-zCDP."""
+class ConcentratedPrivacy:
+    """Zero-concentrated differential privacy: the budget is a rho, the noise is discrete Gaussian.
+
+    One table of squared L2 sensitivity 2 under variance s is (2 / 2s)-zCDP.
+    """
+
+    grows_by_root = True
+    guarantee = "(ε, δ)-differentially private"
+    about_noise = "; it is Gaussian, and needs a delta"
+
+    def check_delta(self, delta: Fraction, rows: int) -> None:
+        if not 0 < delta < Fraction(1, rows):
+            raise PlanError(
+                f"delta is {delta}: with zcdp it must be positive and below 1/{rows}, one over the number of rows, or "
+                "whole rows could be published"
+            )
+
+    def budget(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        if not 0 < delta < 1:
+            raise PlanError(f"delta is {delta}: with zcdp it must lie between 0 and 1, far below one over the rows")
+        rho = Fraction(math.floor(largest_rho(epsilon, delta) * _RHO_UNITS), _RHO_UNITS)
+        if rho <= 0:
+            raise PlanError(f"epsilon of {epsilon} with delta of {delta} leaves no rho to spend: raise epsilon")
+        return rho
+
+    def epsilon_spent(self, budget: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """Rounded up, but not beyond the plan's epsilon."""
+        if not budget:
+            return budget
+        least = epsilon_of(budget, delta)
+        rounded = Fraction(math.ceil(least * _EPSILON_UNITS), _EPSILON_UNITS)
+        return epsilon if least <= epsilon < rounded else rounded
 
     def rate(self, budget: Fraction) -> Fraction:
         return 2 * budget / SENSITIVITY
@@ -131,5 +194,6 @@ class Gaussian:
         return math.isqrt(int(square))
 
 
-LAPLACE, GAUSSIAN = Laplace(), Gaussian()
-LAWS: dict[Privacy, NoiseLaw] = {"pure": LAPLACE, "zcdp": GAUSSIAN}
+PURE, ZCDP = PurePrivacy(), ConcentratedPrivacy()
+DEFINITIONS: dict[Privacy, PrivacyDefinition] = {"pure": PURE, "zcdp": ZCDP}
+assert tuple(DEFINITIONS) == get_args(Privacy)

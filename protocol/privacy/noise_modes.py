@@ -13,7 +13,7 @@ from crypto.errors import NoiseOutOfReach
 from crypto.paillier.packing import Packing
 from crypto.randomness import Stream
 from protocol.privacy.layout import Layout, Vector, joined
-from protocol.privacy.mechanisms import NoiseLaw
+from protocol.privacy.mechanisms import PrivacyDefinition
 
 LARGEST_TOTAL = 2**63
 Noise = Literal["selected", "distributed", "local"]
@@ -24,7 +24,7 @@ class NoiseMode(ABC):
     """Noise in the sums of `parties`, of whom at most `insiders` pool what they know."""
 
     uses_paillier: ClassVar[bool] = False
-    law: NoiseLaw
+    definition: PrivacyDefinition
     parties: int
     insiders: int
     key_bits: int
@@ -46,15 +46,15 @@ class NoiseMode(ABC):
 
     def own_noise(self, layout: Layout, stream: Stream) -> Vector:
         """What one party draws for a pass of everybody."""
-        return full_noise(self.law, layout, stream)
+        return full_noise(self.definition, layout, stream)
 
     def retained_variance(self, rate: Fraction) -> float:
         """The variance of the noise that stays in one cell of a total."""
-        return int(self.shares) * self.law.variance(rate)
+        return int(self.shares) * self.definition.variance(rate)
 
     def retained_bound(self, layout: Layout) -> int:
         """The largest noise that can stay in a total: the samplers' values are bounded, not only likely bounded."""
-        return int(self.shares) * max(map(self.law.bound, layout.rates), default=0)
+        return int(self.shares) * max(map(self.definition.bound, layout.rates), default=0)
 
     def total_bound(self, layout: Layout) -> int:
         """What no honest total exceeds, its noise included."""
@@ -117,13 +117,13 @@ class Distributed(NoiseMode):
         return self.parties - self.insiders
 
     def own_noise(self, layout: Layout, stream: Stream) -> Vector:
-        return joined([self.law.draw_share(rate, self._honest, cells, stream) for rate, cells in layout.runs])
+        return joined([self.definition.draw_share(rate, self._honest, cells, stream) for rate, cells in layout.runs])
 
     def retained_variance(self, rate: Fraction) -> float:
-        return self.parties * self.law.share_variance(rate, self._honest)
+        return self.parties * self.definition.share_variance(rate, self._honest)
 
     def retained_bound(self, layout: Layout) -> int:
-        return self.parties * max((self.law.share_bound(rate, self._honest) for rate in layout.rates), default=0)
+        return self.parties * max((self.definition.share_bound(rate, self._honest) for rate in layout.rates), default=0)
 
     @property
     def promise(self) -> tuple[str, str]:
@@ -162,6 +162,6 @@ NOISE_MODES: dict[Noise, type[NoiseMode]] = {"selected": Selected, "distributed"
 assert tuple(NOISE_MODES) == get_args(Noise)
 
 
-def full_noise(law: NoiseLaw, layout: Layout, stream: Stream) -> Vector:
+def full_noise(definition: PrivacyDefinition, layout: Layout, stream: Stream) -> Vector:
     """One full share of noise for every cell."""
-    return joined([law.draw(rate, cells, stream) for rate, cells in layout.runs])
+    return joined([definition.draw(rate, cells, stream) for rate, cells in layout.runs])

@@ -5,21 +5,25 @@ It does not know phases (`schedule`) or how noise is drawn (`noise_laws`).
 
 from fractions import Fraction
 
-from protocol.privacy.mechanisms import LAPLACE, NoiseLaw
+from protocol.privacy.mechanisms import PURE, PrivacyDefinition
 
 
-def useful_degree(rows: int, variables: int, budget: Fraction, theta: Fraction, law: NoiseLaw = LAPLACE) -> int:
+def useful_degree(
+    rows: int, variables: int, budget: Fraction, theta: Fraction, definition: PrivacyDefinition = PURE
+) -> int:
     """The largest k whose families of k + 1 binary variables carry theta times more information than noise.
 
     PrivBayes, Lemma 4.8: n e / ((d - k) 2^(k+2)) >= theta, for Laplace noise.
     """
     degree = 0
     for k in range(1, variables):
-        if law.useful_cells(rows, variables - k, budget, theta) >= 2 ** (k + 1):
+        if definition.useful_cells(rows, variables - k, budget, theta) >= 2 ** (k + 1):
             degree = k
     return degree
 
 
-def useful_cells(rows: int, variables: int, budget: Fraction, theta: Fraction, law: NoiseLaw = LAPLACE) -> int:
+def useful_cells(
+    rows: int, variables: int, budget: Fraction, theta: Fraction, definition: PrivacyDefinition = PURE
+) -> int:
     """The same for arbitrary domains (PrivBayes, section 5.2): the largest number of cells of a family's table."""
-    return max(1, law.useful_cells(rows, variables, budget, theta))
+    return max(1, definition.useful_cells(rows, variables, budget, theta))

@@ -30,6 +30,6 @@ def _variable_columns(terms: Terms, known: Knowledge, rows: int, stream: Stream)
     if terms.plan.estimate == "graphical-model":
         every = [released.table for released in known.released]
         counted = counted_domain(terms, known)
-        return model_of(every, counted, terms.plan.total_rows, terms.plan.law).sample(rows, stream)
+        return model_of(every, counted, terms.plan.total_rows, terms.plan.definition).sample(rows, stream)
     tables = [released.table for released in known.released if released.step == "parameters"]
     return Model.fit(known.network, tables, domain, blocks, terms.plan.total_rows).sample(rows, stream)

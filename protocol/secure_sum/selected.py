@@ -67,7 +67,7 @@ class SelectedSums:
             return b""
         slots = self.mode.packing(layout)
         count = slots.ciphertexts(layout.size)
-        bound = max(self.mode.law.bound(rate) for rate in set(layout.rates))
+        bound = max(self.mode.definition.bound(rate) for rate in set(layout.rates))
         blinder = Blinder(self.public, self.bit, slots, bound, count, stream, pool=self.pool)
         noise = blinder.blind(self.mode.own_noise(layout, stream))
         masks = mask_residues(self.pair_keys(context + self.binding), self.me, count, self.public.n)

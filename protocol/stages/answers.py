@@ -56,7 +56,7 @@ def contribute(
 def deliver(state: PartyState, step: Step, task: Count, rows: Rows, stream: Stream) -> tuple[PartyState, Contribution]:
     """One party's own tables under a full share of its own noise: private by itself, against everybody."""
     layout = layout_of(state.terms, step, task.tables, rows.count)
-    noise = full_noise(state.terms.plan.law, layout, stream)
+    noise = full_noise(state.terms.plan.definition, layout, stream)
     words = (counts_of(rows, task.tables) + noise).view(np.uint64)
     parts = layout.split(words)
     if task.masked:
@@ -122,7 +122,7 @@ def _place_by_model(state: PartyState, step: Step, task: Place, rows: Rows, stre
         else:
             options = admissible_pairs(reference.domain.sizes, [*taken, *(f.variables for f in found)])
         if options:
-            epsilon = plan.law.choice_epsilon(step.budget / private_picks, plan.choice)
+            epsilon = plan.definition.choice_epsilon(step.budget / private_picks, plan.choice)
             child, *parents = judge.pick(options, epsilon, plan.choice, stream)
             found.append(Family(child, tuple(parents)))
     return Placed(plan=terms.plan_hash, step=step.name, families=_wire(found))
@@ -135,7 +135,7 @@ def learn(state: PartyState, step: Step, rows: Rows, stream: Stream) -> Learned:
     families = _grow(terms, [], count, terms.plan.split[0], terms.local_limits(state.me), rows, stream)
     tables = maximal_families(Network(tuple(families)), terms.domain)
     layout = layout_of(terms, parameters_of_model(terms, step), tables, rows.count)
-    noisy = counts_of(rows, tables) + full_noise(terms.plan.law, layout, stream)
+    noisy = counts_of(rows, tables) + full_noise(terms.plan.definition, layout, stream)
     blob = words_to_bytes(noisy.view(np.uint64))
     return Learned(plan=terms.plan_hash, step=step.name, families=_wire(families), blob=blob)
 
@@ -160,7 +160,7 @@ def _grow(
         outside = [v for v in range(terms.domain.count) if v not in inside]
         options = candidates(terms.domain, inside, outside, limits)
         plan = terms.plan
-        epsilon = plan.law.choice_epsilon(budget / private_picks, plan.choice)
+        epsilon = plan.definition.choice_epsilon(budget / private_picks, plan.choice)
         found.append(Family(*choose(rows, options, plan.score, epsilon, plan.choice, stream)))
     return found
 

@@ -111,7 +111,7 @@ def _with_guide(terms: Terms, known: Knowledge) -> Knowledge:
     if known.guide is not None and known.guide.tables == len(known.released):
         return known
     tables, plan = [released.table for released in known.released], terms.plan
-    fitted = model_of(tables, counted_domain(terms, known), plan.total_rows, plan.law)
+    fitted = model_of(tables, counted_domain(terms, known), plan.total_rows, plan.definition)
     return replace(known, guide=Guide.of(fitted.model, len(tables)))
 
 
@@ -286,7 +286,11 @@ def _delivered(terms: Terms, step: Step, known: Knowledge, replies: Mapping[int,
         ):
             parts[index] = parts[index] + part
     return [
-        Table(variables, counts.view(np.int64).reshape(terms.domain.shape(variables)), terms.plan.law.variance(rate))
+        Table(
+            variables,
+            counts.view(np.int64).reshape(terms.domain.shape(variables)),
+            terms.plan.definition.variance(rate),
+        )
         for variables, counts, rate in zip(tables, parts, layout.rates, strict=True)
     ]
 
@@ -321,7 +325,7 @@ def _parameters(
     known = _release(known, step, _opened(terms, step, known, replies, sums), terms.plan.total_rows)
     if step.stage == "parameters" and terms.plan.estimate == "graphical-model":
         tables = [released.table for released in known.released]
-        network = network_of(tables, counted_domain(terms, known), terms.plan.total_rows, terms.plan.law)
+        network = network_of(tables, counted_domain(terms, known), terms.plan.total_rows, terms.plan.definition)
         return replace(known, families=network.families)
     return known
 
@@ -358,7 +362,7 @@ def local_model(terms: Terms, step: Step, party: int, reply: Reply) -> LocalMode
         raise FailedCheck(member.name, f"sent {len(reply.blob)} bytes of tables, {WORD_BYTES * layout.size} expected")
     counts = layout.split(words_from_bytes(reply.blob).view(np.int64))
     tables = tuple(
-        Table(table, part.reshape(terms.domain.shape(table)), terms.plan.law.variance(rate))
+        Table(table, part.reshape(terms.domain.shape(table)), terms.plan.definition.variance(rate))
         for table, part, rate in zip(variables, counts, layout.rates, strict=True)
     )
     return LocalModel(network, tables, member.rows)

@@ -14,7 +14,7 @@ from typing import Literal
 import gmpy2
 
 from protocol.errors import PlanError
-from protocol.privacy.mechanisms import LAPLACE, NoiseLaw
+from protocol.privacy.mechanisms import PURE, PrivacyDefinition
 from protocol.tables.domain import Variables
 from protocol.views.galois import lines
 from protocol.views.search import (
@@ -77,14 +77,14 @@ class Cover:
         whole = sum(self.weights)
         return tuple(budget * weight / whole for weight in self.weights)
 
-    def variances(self, budget: Fraction, law: NoiseLaw = LAPLACE) -> tuple[float, ...]:
+    def variances(self, budget: Fraction, definition: PrivacyDefinition = PURE) -> tuple[float, ...]:
         """Of the noise in one cell of each view, for one share of noise."""
-        variance = {share: law.variance(law.rate(share)) for share in set(self.budgets(budget))}
+        variance = {share: definition.variance(definition.rate(share)) for share in set(self.budgets(budget))}
         return tuple(variance[share] for share in self.budgets(budget))
 
-    def expected_squared_error(self, budget: Fraction, law: NoiseLaw = LAPLACE) -> float:
+    def expected_squared_error(self, budget: Fraction, definition: PrivacyDefinition = PURE) -> float:
         """Over all cells of all pair tables, as they are summed from the noisy views, for one share of noise."""
-        return math.fsum(c * v for c, v in zip(self.summands, self.variances(budget, law), strict=True))
+        return math.fsum(c * v for c, v in zip(self.summands, self.variances(budget, definition), strict=True))
 
 
 def cover(

@@ -41,7 +41,9 @@ def noise_in(terms: Terms, secret: SecretKey | None) -> np.ndarray:
     codes = random_codes(WIDE, ROWS)
     run = Driver(terms, codes, secret, clear=secret is None, entropy=True).run_to("parameters")
     (released,) = run.state.knowledge.released
-    assert released.table.variance == terms.plan.noise_mode.retained_variance(terms.plan.law.rate(terms.plan.split[0]))
+    assert released.table.variance == terms.plan.noise_mode.retained_variance(
+        terms.plan.definition.rate(terms.plan.split[0])
+    )
     truth = Rows(terms.domain, terms.encoding.encode(pooled(WIDE, codes)))
     return (released.table.counts - truth.table(released.table.variables)).ravel()
 

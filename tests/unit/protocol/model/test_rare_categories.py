@@ -159,7 +159,7 @@ def test_the_curator_sends_its_model_and_every_party_draws_the_same_rows_from_it
     assert drawn.count == REFERENCE_ROWS
     known = run.state.knowledge
     tables = [one.table for one in known.released]
-    model = model_of(tables, counted_domain(run.terms, known), sum(ROWS), run.terms.plan.law).model
+    model = model_of(tables, counted_domain(run.terms, known), sum(ROWS), run.terms.plan.definition).model
     for variable in range(3):
         shares = drawn.table((variable,)) / REFERENCE_ROWS
         assert shares == pytest.approx(model.shares((variable,)), abs=1e-3)

@@ -8,7 +8,7 @@ import pytest
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.plan.tuning import tuned
-from protocol.privacy.mechanisms import LAWS
+from protocol.privacy.mechanisms import DEFINITIONS
 from tests.support.small_runs import BITS, MIXED, terms_of
 
 ROWS = (3000, 2000, 4000)
@@ -23,7 +23,7 @@ def recommended(epsilon: str = "1", schema: Any = MIXED, **wishes: Any) -> Terms
 def test_a_tuned_plan_gives_the_reason_that_it_was_tuned_for(schema, epsilon, wishes):
     terms = recommended(epsilon, schema, **wishes)
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
-    found = tuned(sizes, ROWS, sum(plan.split, Fraction(0)), LAWS[plan.privacy], plan.insiders)
+    found = tuned(sizes, ROWS, sum(plan.split, Fraction(0)), DEFINITIONS[plan.privacy], plan.insiders)
     why = reasons(terms)[0]
     assert why.endswith(f"({found.why}).")
     assert ("in views" in why) == (plan.views == "pairs")

@@ -6,7 +6,7 @@ import pytest
 
 from crypto.sampling.laplace import polya_bound
 from protocol.plan.tuning import pair_error, tuned
-from protocol.privacy.mechanisms import GAUSSIAN, LAPLACE
+from protocol.privacy.mechanisms import PURE, ZCDP
 
 MANY_CODES = (16, 7, 16, 16, 14, 6, 5, 2, 15, 41, 2)
 BITS = (2,) * 16
@@ -25,7 +25,7 @@ ROWS = (15_000, 15_000, 15_000)
 def test_small_pairs_are_counted_and_large_ones_picked_with_rounds_when_the_budget_bears_them(
     sizes, epsilon, views, has_rounds
 ):
-    found = tuned(sizes, ROWS, Fraction(epsilon), LAPLACE, 1)
+    found = tuned(sizes, ROWS, Fraction(epsilon), PURE, 1)
     assert found.views == views
     assert bool(found.shares[2]) == (sum(found.further) > 0) == has_rounds
     assert found.shares[3] > 0
@@ -33,27 +33,27 @@ def test_small_pairs_are_counted_and_large_ones_picked_with_rounds_when_the_budg
 
 
 def test_a_larger_budget_or_less_noise_lowers_the_expected_error_of_pairs():
-    half, whole = (pair_error(BITS, 45_000, Fraction(e), LAPLACE, 1.5) for e in ("0.4", "0.8"))
+    half, whole = (pair_error(BITS, 45_000, Fraction(e), PURE, 1.5) for e in ("0.4", "0.8"))
     assert half == pytest.approx(2 * whole, rel=0.01)
-    assert pair_error(BITS, 45_000, Fraction("0.8"), LAPLACE, 1) == pytest.approx(whole / 1.5**0.5)
-    assert pair_error(MANY_CODES, 45_000, Fraction(1), LAPLACE, 1) == 1
+    assert pair_error(BITS, 45_000, Fraction("0.8"), PURE, 1) == pytest.approx(whole / 1.5**0.5)
+    assert pair_error(MANY_CODES, 45_000, Fraction(1), PURE, 1) == 1
 
 
 def test_one_variable_needs_no_network():
-    assert tuned((5,), (10, 10), Fraction(1), LAPLACE, 1).further == (0, 0)
+    assert tuned((5,), (10, 10), Fraction(1), PURE, 1).further == (0, 0)
 
 
 @pytest.mark.parametrize(("variables", "rows", "epsilon"), [(50, 10**6, "0.05"), (16, 10**5, "0.05"), (23, 10**5, "3")])
 def test_the_last_pass_gets_little_beside_views_but_noise_that_can_be_drawn(variables, rows, epsilon):
-    found = tuned((2,) * variables, (rows, rows), Fraction(epsilon), LAPLACE, 1)
+    found = tuned((2,) * variables, (rows, rows), Fraction(epsilon), PURE, 1)
     assert found.views == "pairs"
     share = Fraction(found.shares[3], sum(found.shares))
     assert share <= Fraction(1, 5)
-    rate = LAPLACE.rate(Fraction(epsilon) * share / variables)
+    rate = PURE.rate(Fraction(epsilon) * share / variables)
     assert polya_bound(rate, 1) > 0  # refuses rates that are too small
     assert share == Fraction(1, 100) or rate < Fraction(1, 10_000)
 
 
 def test_with_gaussian_noise_the_last_pass_gets_a_hundredth():
-    found = tuned((2,) * 16, (10**5,), Fraction(1, 1000), GAUSSIAN, 0)
+    found = tuned((2,) * 16, (10**5,), Fraction(1, 1000), ZCDP, 0)
     assert (found.views, found.shares) == ("pairs", (99, 0, 0, 1))

@@ -1,11 +1,11 @@
 from fractions import Fraction
 
-from protocol.privacy.mechanisms import LAPLACE
+from protocol.privacy.mechanisms import PURE
 from protocol.privacy.usefulness import useful_cells, useful_degree
 
 
 def test_one_table_is_paid_with_half_its_budget_per_count():
-    assert LAPLACE.rate(Fraction(4, 5)) == Fraction(2, 5)
+    assert PURE.rate(Fraction(4, 5)) == Fraction(2, 5)
 
 
 def test_degree_of_lemma_4_8_by_hand():

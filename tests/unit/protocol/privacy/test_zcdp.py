@@ -13,7 +13,7 @@ from protocol.forecast.costs import forecast
 from protocol.plan.agreement import agree
 from protocol.plan.schedule import steps
 from protocol.privacy import zcdp
-from protocol.privacy.mechanisms import GAUSSIAN, LAPLACE
+from protocol.privacy.mechanisms import PURE, ZCDP
 from protocol.privacy.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, SMALL_BITS, plan_of, terms_of
@@ -90,22 +90,22 @@ def test_roots_from_below():
 
 def test_one_table_under_variance_one_over_rho():
     # squared L2 sensitivity 2, variance s: 2 / (2 s)
-    rate = GAUSSIAN.rate(Fraction(1, 500))
-    assert GAUSSIAN.variance(rate) == 500.0
-    assert GAUSSIAN.mean_size(500.0) == pytest.approx(math.sqrt(1000 / math.pi))
-    assert LAPLACE.mean_size(LAPLACE.variance(Fraction(1, 100))) == pytest.approx(100, rel=1e-3)
+    rate = ZCDP.rate(Fraction(1, 500))
+    assert ZCDP.variance(rate) == 500.0
+    assert ZCDP.mean_size(500.0) == pytest.approx(math.sqrt(1000 / math.pi))
+    assert PURE.mean_size(PURE.variance(Fraction(1, 100))) == pytest.approx(100, rel=1e-3)
 
 
 def test_choices_cost_an_eighth_or_half_of_the_square():
-    assert GAUSSIAN.choice_epsilon(Fraction(1, 8), "exponential") == 1
-    assert GAUSSIAN.choice_epsilon(Fraction(1, 8), "permute-and-flip") == Fraction(1, 2)
-    assert LAPLACE.choice_epsilon(Fraction(1, 8), "exponential") == Fraction(1, 8)
+    assert ZCDP.choice_epsilon(Fraction(1, 8), "exponential") == 1
+    assert ZCDP.choice_epsilon(Fraction(1, 8), "permute-and-flip") == Fraction(1, 2)
+    assert PURE.choice_epsilon(Fraction(1, 8), "exponential") == Fraction(1, 8)
 
 
 def test_useful_cells_by_hand():
     # 3 tables share rho = 0.02: variance 150 each, mean size sqrt(300/pi) = 9.77; 1000 rows, theta 4: 1000/39.09
-    assert GAUSSIAN.useful_cells(1000, 3, Fraction(1, 50), Fraction(4)) == 25
-    assert LAPLACE.useful_cells(1000, 5, Fraction(1, 2), Fraction(6)) == 8
+    assert ZCDP.useful_cells(1000, 3, Fraction(1, 50), Fraction(4)) == 25
+    assert PURE.useful_cells(1000, 5, Fraction(1, 2), Fraction(6)) == 8
 
 
 def test_a_single_share_is_the_whole():
