@@ -15,10 +15,10 @@ from party.home.home import House
 from party.home.keys import peer_fingerprint
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Plan
 from protocol.plan.promises import about_one_person, odds_factor, owners_conditions, protected_from
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.tables.schema import Schema
 
 STATES = {

@@ -23,11 +23,11 @@ from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.forecast.error import predicted
 from protocol.identity import Identity
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Method, Preset
 from protocol.plan.presets import make_plan
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.run.synthesis import synthetic_codes
 from protocol.tables.coding import labels
 from protocol.tables.distance import average_distance

@@ -18,14 +18,14 @@ from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
 from protocol.identity import Identity
-from protocol.messages.tasks import Count, Invitation, Reply, Task, decode, encode
-from protocol.plan.passes import is_sum_pass, layout_of
+from protocol.messages.tasks import Invitation, Reply, Task, decode, encode
 from protocol.plan.plan import Member, Plan
-from protocol.plan.schedule import Step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes, words_to_bytes
 from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
 from protocol.run.party import accept, answer, check
+from protocol.run.task_cost import task_cost
 from protocol.secure_sum.plain import PlainOpening
 from protocol.secure_sum.selected import SelectedOpening
 from protocol.secure_sum.sums import CuratorSums, PartySums
@@ -135,10 +135,9 @@ def carried(message: Task | Reply, cost: PhaseCost, sender: str) -> Any:
 
 def _count_work(terms: Terms, step: Step, asked: Mapping[int, Task], cost: PhaseCost) -> None:
     for task in asked.values():
-        if isinstance(task, Count):
-            layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
-            cost.cells += layout.size
-            cost.ciphertexts += terms.plan.noise_mode.ciphertexts(layout) if is_sum_pass(terms, step) else 0
+        own = task_cost(terms, step, task)
+        cost.cells += own.cells
+        cost.ciphertexts += own.ciphertexts
 
 
 def _curator(terms: Terms, stream: Stream, real_crypto: bool) -> tuple[RunState, CuratorSums]:
@@ -172,8 +171,7 @@ class _Party:
             self.state, acceptance = accept(self.terms, self.me, self.identity, self.rows, self.stream, self.clear)
             return acceptance
         assert self.state is not None
-        check(self.state, task)
-        self.state, reply = answer(self.state, task, self.rows, self.stream)
+        self.state, reply = answer(self.state, check(self.state, task), self.rows, self.stream)
         return reply
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from curator import interface as wire
-from protocol.plan.schedule import Step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 
 

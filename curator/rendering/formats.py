@@ -10,6 +10,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from protocol.stages.registry import labels
+
 _DECIMALS = 6
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _STATES = {
@@ -20,18 +22,6 @@ _STATES = {
     "refused": ("bad", "refused"),
     "cancelled": ("", "cancelled"),
     "timed_out": ("bad", "timed out"),
-}
-# One glossary: what each stage is called wherever people read.
-STAGES: Mapping[str, str] = {
-    "joining": "Joining",
-    "correlations": "Correlations",
-    "initial": "First network",
-    "tables": "Tables of what was picked",
-    "further": "Further pairs",
-    "update": "Updates",
-    "candidates": "Candidates",
-    "models": "Models",
-    "parameters": "Parameters",
 }
 
 
@@ -118,7 +108,7 @@ def state(name: str) -> Markup:
 
 
 def stage(name: str) -> str:
-    return STAGES.get(name, name)
+    return labels().get(name, name)
 
 
 def step(name: str | None) -> str:

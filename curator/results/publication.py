@@ -28,7 +28,7 @@ from protocol.plan.terms import Terms
 from protocol.run.curator import RunState
 from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
 from protocol.run.synthesis import synthetic_codes
-from protocol.stages.phases import Knowledge, LocalModel, Released, counted_domain
+from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_domain
 from protocol.tables.coding import labels
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table

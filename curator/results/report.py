@@ -25,7 +25,7 @@ from protocol.plan.promises import not_promised, odds_factor, promises
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.run.manifest import Cost, edges
-from protocol.stages.phases import Knowledge, counted_domain
+from protocol.stages.knowledge import Knowledge, counted_domain
 
 Json = dict[str, Any]
 _STYLE = (files("curator.rendering") / "templates" / "report.css").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from protocol.model.rare_categories import Merging, spread_table
 from protocol.network.mutual_information import mutual_information
 from protocol.network.network import Family, Network, family_table
 from protocol.plan.terms import Terms
-from protocol.stages.phases import Knowledge, LocalModel, counted_domain
+from protocol.stages.knowledge import Knowledge, LocalModel, counted_domain
 from protocol.tables.attributes import Attribute, Numeric
 from protocol.tables.exact_json import decimal_text
 from protocol.tables.marginal import Table, project_to_simplex

@@ -13,10 +13,10 @@ from typing import Any, cast
 from crypto.randomness import Stream
 from curator.errors import NotAsked
 from protocol.errors import CURATOR, OutOfTurn, PeerError
-from protocol.messages.tasks import Count, Refusal, Reply, decode, encode
-from protocol.plan.passes import is_sum_pass, layout_of
-from protocol.plan.schedule import Step
+from protocol.messages.tasks import Refusal, Reply, decode, encode
+from protocol.plan.step import Step
 from protocol.run.curator import RunState, move_on, take, tasks
+from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import CuratorSums
 
 _log = logging.getLogger("curator.run")
@@ -50,14 +50,14 @@ class Standing:
         step, terms = self.state.step, self.state.terms
         if step is None:
             return {"step": "", "stage": "finished"}
-        cells = counted = 0
-        for task in tasks(self.state).values():
-            if isinstance(task, Count):
-                layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
-                cells += layout.size
-                counted += terms.plan.noise_mode.ciphertexts(layout) if is_sum_pass(terms, step) else 0
-        asked = sum(map(len, self.questions.values()))
-        return {"step": step.name, "stage": step.stage, "cells": cells, "ciphertexts": counted, "bytes": asked}
+        costs = [task_cost(terms, step, task) for task in tasks(self.state).values()]
+        return {
+            "step": step.name,
+            "stage": step.stage,
+            "cells": sum(cost.cells for cost in costs),
+            "ciphertexts": sum(cost.ciphertexts for cost in costs),
+            "bytes": sum(map(len, self.questions.values())),
+        }
 
 
 @dataclass

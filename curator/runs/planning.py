@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from crypto.paillier.public import SMALLEST_BITS
 from curator.interface import PlanRequest
 from protocol.exact import canonical_json, digest
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Member, Plan
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.tables.schema import Schema
 
 

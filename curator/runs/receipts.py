@@ -11,7 +11,7 @@ from curator.errors import Forbidden
 from protocol.errors import MalformedMessage
 from protocol.messages.signatures import RECEIPT, receipt_text
 from protocol.messages.tasks import Refusal, decode
-from protocol.plan.schedule import Step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 
 Amounts = tuple[Fraction, Fraction]  # of epsilon and delta

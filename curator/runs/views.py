@@ -18,8 +18,9 @@ from curator.store.run_records import Event, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties
 from protocol.plan.plan import Plan
-from protocol.plan.schedule import Step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
+from protocol.stages.methods import terms_of
 from protocol.tables.schema import Schema
 
 
@@ -147,7 +148,7 @@ def _found(db: Connection, run: str) -> RunRecord:
 
 def _terms(record: RunRecord, schema: str) -> Terms:
     """Of a plan that was agreed when the run began: it is not judged again."""
-    return Terms(Plan.model_validate_json(record.plan), Schema.parse(schema))
+    return terms_of(Plan.model_validate_json(record.plan), Schema.parse(schema))
 
 
 def _last_seen(db: Connection) -> Mapping[str, int | None]:

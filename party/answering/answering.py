@@ -30,13 +30,14 @@ from protocol.exact import digest
 from protocol.messages.http import Receipt
 from protocol.messages.signatures import RECEIPT, receipt_text
 from protocol.messages.tasks import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
-from protocol.plan.agreement import agree
-from protocol.plan.passes import is_sum_pass, layout_of
 from protocol.plan.plan import Plan
-from protocol.plan.schedule import Step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.run.party import accept, answer, check
+from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import PartySums
+from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
 
@@ -206,17 +207,19 @@ class Answering:
         joined = self._taken_up(request)
         state, terms = joined.kept.state, joined.terms
         with _no_question_stops_the_party(task):
-            step = check(state, task)
+            checked = check(state, task)
+        step = checked.step
         if step.charge(state.me) > request.reserved:
             raise BudgetExhausted(
                 f"{step.name!r} costs {step.charge(state.me)}, {request.reserved} is set aside for it"
             )
         with _no_question_stops_the_party(task):
-            state, reply = answer(state, task, joined.rows, self._stream)
+            state, reply = answer(state, checked, joined.rows, self._stream)
         keys = task.keys if isinstance(task, Count) and task.keys is not None else joined.kept.keys
         following = _Joined(terms, joined.rows, Kept(state, keys))
-        sent = self._record(request, asked, _mechanism(terms, step, task), following, step, reply)
-        return replace(sent, ciphertexts=_ciphertexts(terms, step, task))
+        mechanism = stage_of(terms, step).mechanism(terms.plan, task)
+        sent = self._record(request, asked, mechanism, following, step, reply)
+        return replace(sent, ciphertexts=task_cost(terms, step, task).ciphertexts)
 
     def _taken_up(self, request: Request) -> _Joined:
         """The run in memory, or as the process before this one left it."""
@@ -365,21 +368,3 @@ def _no_question_stops_the_party(task: Question) -> Iterator[None]:
     except Exception as error:
         json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
         raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error
-
-
-def _ciphertexts(terms: Terms, step: Step, task: Question) -> int:
-    if not isinstance(task, Count) or not is_sum_pass(terms, step):
-        return 0
-    layout = layout_of(terms, step, task.tables, terms.plan.total_rows, task.merged)
-    return terms.plan.noise_mode.ciphertexts(layout)
-
-
-def _mechanism(terms: Terms, step: Step, task: Question) -> str:
-    plan = terms.plan
-    if isinstance(task, TakeBack):
-        return "own noise taken back"
-    if isinstance(task, Place):
-        return f"private choice by {plan.choice}"
-    if isinstance(task, Learn):
-        return f"private choice by {plan.choice}, own noise"
-    return f"secure sum, noise {plan.noise}" if is_sum_pass(terms, step) else "own noise"

@@ -14,8 +14,8 @@ from party.home.home import House
 from party.home.settings import dataset_for
 from protocol.errors import CURATOR, DataError, FailedCheck, PeerError, PlanError, SchemaError
 from protocol.messages.tasks import Invitation
-from protocol.plan.agreement import agree
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 

@@ -11,8 +11,10 @@ from fractions import Fraction
 from protocol.forecast.coverage import Counted, Evidence, eagerness, kinds_of, lean_of, left_out, sizes_of
 from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.plan.plan import Plan
-from protocol.plan.schedule import Step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
+from protocol.stages.picked_tables import coming_noise
+from protocol.stages.registry import stage_of
 
 _UNITS = 10**9  # to which a table's share of a budget is rounded
 
@@ -43,7 +45,7 @@ def evidence_of_picks(terms: Terms) -> Evidence:
 
 def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:
     step = next(step for step in terms.steps if step.stage == "correlations")
-    rates = terms.noise_rates(step, terms.cover.view_cells)
+    rates = stage_of(terms, step).noise_rates(terms, step, terms.cover.view_cells)
     return {
         sizes[view[0]]: terms.plan.noise_mode.retained_variance(rate)
         for view, rate in zip(terms.cover.views, rates, strict=True)
@@ -78,7 +80,7 @@ def _lean(plan: Plan, one: _Round) -> float:
 
 def _likely(terms: Terms, one: _Round, kinds: Mapping[Shape, int], lean: float) -> dict[Shape, float]:
     """How likely a pick is of each shape before it is weighed for strength: its score takes its cells' noise off."""
-    noise = terms.table_noise(one.picking[0]) / terms.plan.total_rows
+    noise = coming_noise(terms, one.picking[0]) / terms.plan.total_rows
     bounded = min(lean, 1 / STRENGTH)  # beyond it the best are taken for certain, and strengths decide
     whole = sum(kinds.values())
     return {shape: many / whole * math.exp(-bounded * math.prod(shape) * noise / 2) for shape, many in kinds.items()}

@@ -9,6 +9,7 @@ from itertools import combinations
 from protocol.forecast.coverage import Counted, Evidence, kinds_of, sizes_of
 from protocol.forecast.typical_tables import Shape
 from protocol.plan.terms import Terms
+from protocol.stages.registry import stage_of
 
 _LEAST = 1e-9  # variance; with so much budget that no noise is drawn at all
 
@@ -16,7 +17,7 @@ _LEAST = 1e-9  # variance; with so much budget that no noise is drawn at all
 def evidence_of_views(terms: Terms) -> Evidence:
     plan, sizes = terms.plan, sizes_of(terms)
     step = next(step for step in terms.steps if step.stage == "correlations")
-    views, rates = terms.cover.views, terms.noise_rates(step, terms.cover.view_cells)
+    views, rates = terms.cover.views, stage_of(terms, step).noise_rates(terms, step, terms.cover.view_cells)
     noise = {rate: plan.noise_mode.retained_variance(rate) for rate in set(rates)}
     precision, variances, seen = [0.0] * len(sizes), defaultdict[Shape, float](float), Counter[Shape]()
     for view, cells, rate in zip(views, terms.cover.view_cells, rates, strict=True):

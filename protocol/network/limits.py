@@ -3,6 +3,7 @@
 It does not know budgets: the plan turns them into these numbers.
 """
 
+import math
 from dataclasses import dataclass
 
 from protocol.tables.domain import Domain, Variables
@@ -20,3 +21,9 @@ class Limits:
         if self.degree is not None and len(parents) > self.degree:
             return False
         return self.cells is None or domain.cells((child, *parents)) <= self.cells
+
+    def largest_family(self, domain: Domain) -> int:
+        """An upper bound on the cells of a family's table."""
+        falling = sorted(domain.sizes[: domain.count], reverse=True)
+        most = math.prod(falling[: 1 + (self.degree if self.degree is not None else len(falling))])
+        return max(falling[0], min(most, self.cells if self.cells is not None else most))

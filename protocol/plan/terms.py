@@ -3,37 +3,33 @@
 It does not know rows, messages or noise. Everybody who joins works the terms out alone and trusts nobody's price.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from protocol.exact import allocate
 from protocol.network.limits import Limits
 from protocol.network.workload import affordable, bearable
 from protocol.plan.plan import Plan
-from protocol.plan.schedule import Step, steps
+from protocol.plan.step import Step
 from protocol.privacy.usefulness import useful_cells, useful_degree
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Block, Encoding
 from protocol.tables.schema import Schema
-from protocol.views.cover import LARGEST_VIEW, Cover, cover, single_views, table_weights
+from protocol.views.cover import LARGEST_VIEW, Cover, cover, single_views
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Made by `protocol.plan.agreement.agree`, which refuses what cannot work."""
+    """Made by `protocol.run.agreement.agree`, which refuses what cannot work."""
 
     plan: Plan
     schema: Schema
+    encoding: Encoding
+    steps: tuple[Step, ...]
 
     @cached_property
     def plan_hash(self) -> str:
         return self.plan.hash()
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        return Encoding.of(self.schema, self.plan.encoding)
 
     @property
     def domain(self) -> Domain:
@@ -42,10 +38,6 @@ class Terms:
     @property
     def blocks(self) -> tuple[Block, ...]:
         return self.encoding.blocks
-
-    @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        return steps(self.plan, self.domain.count)
 
     def price(self, party: int) -> Fraction:
         """The epsilon that the whole run costs the rows of one party."""
@@ -91,26 +83,6 @@ class Terms:
         if self.domain.is_binary:
             return Limits(degree=useful_degree(rows, count, budget, theta, definition) if degree is None else degree)
         return Limits(cells=useful_cells(rows, count, budget, theta, definition), degree=degree)
-
-    def table_noise(self, step: Step) -> float:
-        """The mean size of the noise in a cell of the pass after this step, if it counts as many tables as it may."""
-        coming = next(s for s in self.steps[self.steps.index(step) + 1 :] if s.stage in ("tables", "parameters"))
-        count = max(1, sum(self.plan.further) if step.stage == "further" else self.domain.count - 1)
-        rate = self.plan.definition.rate(coming.budget / count)
-        return self.plan.definition.mean_size(self.plan.noise_mode.retained_variance(rate))
-
-    def noise_rates(self, step: Step, cells: Sequence[int]) -> tuple[Fraction, ...]:
-        """The noise of each table of a pass, by the tables' cells.
-
-        They share the step's budget, and the shares add up to it exactly.
-        """
-        if step.stage == "correlations":
-            weights = self.cover.weights
-        elif step.stage in ("tables", "parameters") and self.plan.table_budgets == "square-root":
-            weights = table_weights(cells)
-        else:
-            weights = (1,) * len(cells)
-        return tuple(map(self.plan.definition.rate, allocate(step.budget, weights)))
 
 
 def _larger(one: int | None, other: int | None) -> int | None:

@@ -2,35 +2,24 @@
 
 It does not know sockets, storage or clocks, and it cannot decrypt: opening a sum is an argument.
 
-Every function is pure: (state, message, arguments) -> next state. The legal order is `schedule.TRANSITIONS`.
+Every function is pure: (state, message, arguments) -> next state. The
+legal order is `Terms.steps`, which follow the method's order (`protocol.stages.methods`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from crypto.errors import BrokenSeal, BrokenSum, MalformedCiphertext
+from crypto.errors import BrokenSeal, BrokenSum
 from crypto.signing import verify
 from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT
-from protocol.messages.tasks import Acceptance, Contribution, Count, Invitation, Keys, Learned, Placed, Reply, Task
-from protocol.plan.passes import is_sum_pass
-from protocol.plan.schedule import Step
+from protocol.messages.tasks import Acceptance, Count, Invitation, Keys, Reply, Task
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
-from protocol.privacy.layout import WORD_BYTES
 from protocol.secure_sum.sums import CuratorSums
-from protocol.stages.phases import Knowledge, beginning, conclude, entering, local_model, pass_layout, questions
-
-REPLIES: dict[str, type[Reply]] = {
-    "joining": Acceptance,
-    "correlations": Contribution,
-    "initial": Placed,
-    "tables": Contribution,
-    "further": Placed,
-    "update": Contribution,
-    "candidates": Contribution,
-    "models": Learned,
-    "parameters": Contribution,
-}
+from protocol.stages.knowledge import Knowledge
+from protocol.stages.methods import beginning
+from protocol.stages.registry import stage_of
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,8 @@ def tasks(state: RunState) -> dict[int, Task]:
         schema = terms.schema.to_json()
         invitation = Invitation(plan=terms.plan_hash, step=step.name, proposal=terms.plan, schema_text=schema)
         return dict.fromkeys(step.parties, invitation)
-    asked = {party: _with_roster(state, party, task) for party, task in questions(terms, step, state.knowledge).items()}
+    questions = stage_of(terms, step).ask(terms, step, state.knowledge)
+    asked = {party: _with_roster(state, party, task) for party, task in questions.items()}
     if state.keys is not None and step == _first_sum_pass(terms):
         return {party: _with_keys(state, party, task) for party, task in asked.items()}
     return asked
@@ -111,28 +101,29 @@ def move_on(state: RunState, sums: CuratorSums) -> RunState:
     """From a complete step to the next one: opens the sum and learns from it, which may take long."""
     step, known = state.step, state.knowledge
     assert step is not None
-    if step.stage != "joining":
-        try:
-            known = conclude(state.terms, step, known, state.replies, sums)
-        except BrokenSum as error:
-            raise FailedCheck("the parties", f"their contributions to {step.name!r} do not add up: {error}") from error
     following = replace(state, position=state.position + 1, replies={})
     if step.stage == "joining":
         accepted = {p: reply for p, reply in state.replies.items() if isinstance(reply, Acceptance)}
         following = replace(following, acceptances=accepted)
-    return replace(following, knowledge=entering(state.terms, following.step, known))
+    else:
+        try:
+            known = stage_of(state.terms, step).conclude(state.terms, step, known, state.replies, sums)
+        except BrokenSum as error:
+            raise FailedCheck("the parties", f"their contributions to {step.name!r} do not add up: {error}") from error
+    if following.step is not None:
+        known = stage_of(state.terms, following.step).enter(state.terms, known)
+    return replace(following, knowledge=known)
 
 
 def _check_reply(state: RunState, step: Step, party: int, reply: Reply, sums: CuratorSums) -> None:
-    name = state.terms.plan.members[party].name
-    if not isinstance(reply, REPLIES[step.stage]):
+    expected = Acceptance if step.stage == "joining" else stage_of(state.terms, step).reply
+    if not isinstance(reply, expected):
+        name = state.terms.plan.members[party].name
         raise MalformedMessage(name, f"answered {step.name!r} with a message of kind {reply.kind!r}")
     if isinstance(reply, Acceptance):
         _check_acceptance(state, party, reply)
-    elif isinstance(reply, Contribution):
-        _check_contribution(state, step, party, reply, sums)
-    elif isinstance(reply, Learned):
-        local_model(state.terms, step, party, reply)
+    else:
+        stage_of(state.terms, step).check_reply(state.terms, step, state.knowledge, party, reply, sums)
 
 
 def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> None:
@@ -146,27 +137,8 @@ def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> No
         raise FailedCheck(member.name, f"did not sign this plan: {error}") from error
 
 
-def _check_contribution(state: RunState, step: Step, party: int, contribution: Contribution, sums: CuratorSums) -> None:
-    terms, blob = state.terms, contribution.blob
-    name = terms.plan.members[party].name
-    layout = pass_layout(terms, step, state.knowledge) if is_sum_pass(terms, step) else None
-    expected = _delivery_bytes(state, step, party) if layout is None else sums.contribution_bytes(layout)
-    if len(blob) != expected:
-        raise FailedCheck(name, f"sent {len(blob)} bytes for {step.name!r}, {expected} expected")
-    if layout is not None:
-        try:
-            sums.check(layout, blob)
-        except MalformedCiphertext as error:
-            raise FailedCheck(name, f"sent no contribution to {step.name!r}: {error}") from error
-
-
-def _delivery_bytes(state: RunState, step: Step, party: int) -> int:
-    task = questions(state.terms, step, state.knowledge)[party]
-    return WORD_BYTES * sum(state.terms.domain.cells(table) for table in getattr(task, "tables", ()))
-
-
 def _first_sum_pass(terms: Terms) -> Step | None:
-    return next((step for step in terms.steps if is_sum_pass(terms, step)), None)
+    return next((step for step in terms.steps[1:] if stage_of(terms, step).is_sum), None)
 
 
 def _with_roster(state: RunState, party: int, task: Task) -> Task:

@@ -16,10 +16,10 @@ from protocol.errors import ManifestError, OperatorError
 from protocol.exact import Exact, canonical_json
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT, RECEIPT, receipt_text_of_digest
 from protocol.messages.tasks import Hash
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
-from protocol.stages.phases import Knowledge
+from protocol.run.agreement import agree
+from protocol.stages.knowledge import Knowledge
 from protocol.tables.schema import Schema
 
 MANIFEST_CONTEXT = b"manifest of a result"

@@ -6,23 +6,22 @@ The order of effects is the caller's (SPEC section 6): `check` a task, charge it
 new state before the reply leaves, and never answer from one that has answered (`privacy.md` says what that would show).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from crypto.errors import BrokenSeal
 from crypto.randomness import Stream
-from crypto.signing import sign
-from protocol.errors import CURATOR, DataError, OutOfTurn, PlanError
+from crypto.signing import sign, verify
+from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PlanError
 from protocol.identity import Identity
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT
-from protocol.messages.tasks import Acceptance, Count, Invitation, Learn, Place, Reply, TakeBack, Task
-from protocol.plan.passes import is_sum_pass
-from protocol.plan.schedule import Step
+from protocol.messages.tasks import Acceptance, Invitation, Reply, Task
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.keys import PairKeys, group_contributions
 from protocol.secure_sum.plain import PlainSums
 from protocol.secure_sum.sums import PartySums
-from protocol.stages.answers import contribute, deliver, learn, place, take_back
 from protocol.stages.party_state import PartyState
-from protocol.stages.requests import check_count, check_place, check_roster, check_take_back
+from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
 
 
@@ -46,46 +45,50 @@ def accept(
     return state, Acceptance(plan=terms.plan_hash, step="joining", signature=signature, contributions=contributions)
 
 
-def check(state: PartyState, task: Task) -> Step:
-    """The step that a task belongs to, if it is the next one for this party and asks only what the plan allows."""
-    step = state.due
+@dataclass(frozen=True)
+class Checked:
+    """A question that `check` has passed, and the step that it belongs to: nothing else is answered."""
+
+    step: Step
+    task: Task
+
+
+def check(state: PartyState, task: Task) -> Checked:
+    """Pass a question if it is the next one for this party and asks only what the plan allows."""
+    step, terms = state.due, state.terms
     if isinstance(task, Invitation) or step is None:
         raise OutOfTurn(CURATOR, f"sent {task.kind!r}, nothing of that kind is due")
-    if task.plan != state.terms.plan_hash or task.step != step.name:
+    if task.plan != terms.plan_hash or task.step != step.name:
         raise OutOfTurn(CURATOR, f"asks for {task.step!r} of another plan or step, {step.name!r} is due")
-    if not isinstance(task, _expected_kind(state, step)):
+    stage = stage_of(terms, step)
+    if not isinstance(task, stage.expected(state, step)):
         raise OutOfTurn(CURATOR, f"sent {task.kind!r} for {step.name!r}")
     if not state.answered:
-        check_roster(state.terms, task)
-    if isinstance(task, Count):
-        check_count(state, step, task)
-    elif isinstance(task, TakeBack):
-        check_take_back(state, task)
-    elif isinstance(task, Place):
-        check_place(state, step, task)
-    return step
+        check_roster(terms, task)
+    stage.check(state, step, task)
+    return Checked(step, task)
 
 
-def answer(state: PartyState, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
-    """The answer to a task that `check` has passed and whose step has been charged."""
-    step = check(state, task)
+def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    """Answer a question whose step has been charged."""
+    step = checked.step
+    assert step == state.due, "checked in another state"
     state = replace(state, answered=state.terms.steps.index(step))
-    if isinstance(task, Count) and is_sum_pass(state.terms, step):
-        return contribute(state, step, task, rows, stream)
-    if isinstance(task, Count):
-        return deliver(state, step, task, rows, stream)
-    if isinstance(task, TakeBack):
-        return take_back(state, step, task)
-    if isinstance(task, Place):
-        return state, place(state, step, task, rows, stream)
-    return state, learn(state, step, rows, stream)
+    return stage_of(state.terms, step).answer(state, step, checked.task, rows, stream)
 
 
-def _expected_kind(state: PartyState, step: Step) -> type[Task]:
-    if step.stage in ("initial", "further"):
-        return Place
-    if step.stage == "models":
-        return Learn
-    if step.stage == "update" and state.terms.plan.update == "replace" and state.me != step.parties[-1]:
-        return TakeBack
-    return Count
+def check_roster(terms: Terms, task: Task) -> None:
+    """Every member of the plan has signed it, and with it the names and keys of all: nobody is only said to take part.
+
+    Privacy: what a party says counts on the others' masks and noise, so it says nothing before they are all in.
+    """
+    members, signatures = terms.plan.members, getattr(task, "roster", ())
+    if len(signatures) != len(members):
+        raise FailedCheck(
+            CURATOR, f"shows {len(signatures)} signatures under the plan before the first task, {len(members)} expected"
+        )
+    for member, signature in zip(members, signatures, strict=True):
+        try:
+            verify(member.signing_key, ACCEPTANCE_CONTEXT, terms.plan_hash.encode(), signature)
+        except BrokenSeal:
+            raise FailedCheck(CURATOR, f"cannot show that {member.name} has signed this plan") from None

@@ -11,7 +11,7 @@ from protocol.exact import proportional_counts
 from protocol.model.ancestral_sampling import Model
 from protocol.model.run_model import model_of
 from protocol.plan.terms import Terms
-from protocol.stages.phases import Knowledge, counted_domain
+from protocol.stages.knowledge import Knowledge, counted_domain
 from protocol.tables.domain import Codes
 
 

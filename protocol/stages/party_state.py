@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from protocol.identity import Identity
-from protocol.plan.schedule import Step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
 from protocol.secure_sum.sums import PartySums

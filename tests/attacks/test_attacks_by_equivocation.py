@@ -18,19 +18,25 @@ from crypto.paillier.public import ciphertexts_from_bytes
 from crypto.paillier_secret import SecretKey
 from crypto.sealing import info_for, seal
 from protocol.messages.tasks import Contribution, Count, Keys
-from protocol.plan.passes import layout_of
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
 from protocol.secure_sum.selected import selected_sums
-from protocol.stages import answers
-from protocol.stages.answers import counts_of
+from protocol.stages import sum_pass, update_replace
+from protocol.stages.registry import stage_of
+from protocol.stages.sum_pass import counts_of
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
-from tests.support.small_runs import BITS, CITIES, MIXED, Driver, identity, random_codes, terms_of
+from tests.support.small_runs import BITS, CITIES, MIXED, Driver, identity, layout_of, random_codes, terms_of
 
 ONE_TABLE: tuple[Variables, ...] = ((0, 1, 2),)  # 8 cells under the noise of the pass's whole budget
 FOUR_TABLES: tuple[Variables, ...] = ((0,), (1,), (2,), (3,))  # 8 cells, each table at a quarter of it
 VICTIM = 2
+
+
+def bind_to_the_step_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out of the masks which tables are asked."""
+    for module in (sum_pass, update_replace):
+        monkeypatch.setattr(module, "asked", lambda step, *_: step.name.encode())
 
 
 def counted(driver: Driver, party: int, task: Count) -> Contribution:
@@ -64,7 +70,7 @@ class TestCuratorAsksPartiesForDifferentTables:
     def test_masks_that_ignore_the_tables_cancel_all_the_same(
         self, noise: str, small_secret: SecretKey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(answers, "_asked", lambda step, *_: step.name.encode())
+        bind_to_the_step_alone(monkeypatch)
         assert self.opened(noise, small_secret).size == 8
 
     @pytest.mark.parametrize("noise", ["selected", "distributed", "local"])
@@ -94,7 +100,7 @@ class TestCuratorMergesCategoriesForSomeOnly:
     def test_masks_that_ignore_the_merging_cancel_all_the_same(
         self, noise: str, small_secret: SecretKey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(answers, "_asked", lambda step, *_: step.name.encode())
+        bind_to_the_step_alone(monkeypatch)
         assert self.opened(noise, small_secret).size
 
     @pytest.mark.parametrize("noise", ["selected", "distributed"])
@@ -116,11 +122,11 @@ class TestCuratorHandsOverOtherTables:
         assert step is not None
         first, second = (0, 1), (1, 0)  # two tables with equally many cells, over the same counts
         own = replace(own, noise={first: np.zeros(12, dtype=np.int64)})
-        taken = answers._handover_mask(own, step, [first], 12)
-        return (taken + answers._handover_mask(other, step, [second], 12)).view(np.int64)
+        taken = update_replace.handover_mask(own, step, [first], 12)
+        return (taken + update_replace.handover_mask(other, step, [second], 12)).view(np.int64)
 
     def test_masks_that_ignore_the_tables_cancel_all_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(answers, "_asked", lambda step, *_: step.name.encode())
+        bind_to_the_step_alone(monkeypatch)
         assert not self.handed_over().any()
 
     def test_masks_bound_to_the_tables_do_not_cancel(self) -> None:
@@ -142,7 +148,10 @@ class TestPartyAnswersTwiceFromOneState:
             corrected = [column.copy() for column in codes[party]]
             corrected[0][0] ^= 1
             rows = Rows(terms.domain, terms.encoding.encode(corrected))
-            _, again = answers.contribute(after, terms.steps[-1], task, rows, driver.streams[party])
+            _, reply = stage_of(terms, terms.steps[-1]).answer(
+                after, terms.steps[-1], task, rows, driver.streams[party]
+            )
+            again = reply
             layout = layout_of(terms, terms.steps[-1], task.tables, 180)
             slots, moved = terms.plan.noise_mode.packing(layout), counts_of(rows, task.tables)
             plain = [self.decrypted(small_secret, blob) for blob in (first, again.blob)]

@@ -17,9 +17,9 @@ import numpy as np
 from crypto.randomness import Stream
 from curator.experiments.simulation import Simulation, make_identities, member_of, simulate
 from curator.results.csv_files import opened_table
-from protocol.plan.agreement import agree
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.run.synthesis import synthetic_codes
 from protocol.tables.coding import Coder, gather
 from protocol.tables.distance import average_distance

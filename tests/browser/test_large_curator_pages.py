@@ -17,10 +17,10 @@ from crypto.randomness import Stream
 from curator.results.report import Tally, report_html, report_json
 from curator.store import run_records
 from protocol.network.network import Family
-from protocol.plan.agreement import agree
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
-from protocol.stages.phases import Knowledge, Released
+from protocol.run.agreement import agree
+from protocol.stages.knowledge import Knowledge, Released
 from protocol.tables.marginal import Table
 from protocol.tables.schema import Schema
 from tests.browser.watching import Watched

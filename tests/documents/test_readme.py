@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from curator.subn import main
-from protocol.plan.schedule import TRANSITIONS
+from protocol.stages.methods import METHODS
 from tests.support.small_runs import MIXED, terms_of
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,8 @@ def test_every_link_leads_to_a_file() -> None:
 def picture() -> str:
     """The transition table as a mermaid state diagram, one composite state per method."""
     lines = ["stateDiagram-v2"]
-    for method, following in TRANSITIONS.items():
+    for method, definition in METHODS.items():
+        following = {one: later or ("finished",) for one, later in definition.order.items()}
         alias = method.replace("-", "_")
         lines.append(f'    state "{method}" as {alias} {{')
         lines.append(f"        [*] --> {alias}_joining")

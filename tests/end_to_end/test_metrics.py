@@ -14,7 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from curator.home.tls import client_context
-from protocol.plan.agreement import agree
+from protocol.run.agreement import agree
 from protocol.run.manifest import Manifest, verify_manifest
 from tests.end_to_end.cluster import Cluster, Site, cluster, wait
 

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from protocol.plan.agreement import agree
+from protocol.run.agreement import agree
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.counting import Rows
 from tests.end_to_end.cluster import Cluster, cluster, wait

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -17,9 +18,9 @@ from protocol.messages import signatures as a
 from protocol.messages.pins import parted
 from protocol.messages.tasks import Refusal, decode, encode
 from protocol.messages.versions import SPOKEN
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.run.party import accept
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
@@ -261,7 +262,7 @@ def test_an_answer_is_taken_once_and_as_it_was(home: Cluster, raw: Raw, run: str
 def test_an_acceptance_of_another_plan(home: Cluster, raw: Raw, run: str) -> None:
     """Whoever accepts another plan than the one that was proposed has accepted nothing."""
     terms = terms_of(home, raw)
-    changed = Terms(Plan.model_validate(terms.plan.model_copy(update={"run": "another"})), terms.schema)
+    changed = replace(terms, plan=Plan.model_validate(terms.plan.model_copy(update={"run": "another"})))
     body = acceptance(raw, changed)
     answer = raw.deliver(run, "joining", body, raw.receipt(terms, "joining", body))
     refused(answer, 409, "another plan")
@@ -271,7 +272,7 @@ def test_an_acceptance_of_another_plan(home: Cluster, raw: Raw, run: str) -> Non
 def test_an_acceptance_with_a_foreign_signature_fails_the_run(home: Cluster, raw: Raw, run: str) -> None:
     """A plan changed after acceptance: the acceptance does not carry over."""
     terms = terms_of(home, raw)
-    changed = Terms(Plan.model_validate(terms.plan.model_copy(update={"run": "another"})), terms.schema)
+    changed = replace(terms, plan=Plan.model_validate(terms.plan.model_copy(update={"run": "another"})))
     reply = decode(acceptance(raw, changed), raw.name)
     body = encode(reply.model_copy(update={"plan": terms.plan_hash}))
     assert raw.deliver(run, "joining", body, raw.receipt(terms, "joining", body)).status_code == 204

@@ -26,9 +26,9 @@ from curator.runs.run_crypto import NewKeys
 from curator.server import listening
 from curator.service import Service
 from party.curator_link.client import Backoff, Curator
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.run.manifest import Manifest, verify_manifest
 from tests.end_to_end.cluster import Cluster
 from tests.end_to_end.conftest import PARTIES

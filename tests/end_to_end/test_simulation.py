@@ -10,9 +10,9 @@ import pytest
 
 from crypto.randomness import Stream
 from curator.experiments.simulation import Simulation, simulate
-from protocol.plan.passes import is_sum_pass
 from protocol.plan.terms import Terms
 from protocol.run.synthesis import synthetic_codes
+from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, NO_NOISE, identity, pooled, random_codes, terms_of
@@ -42,7 +42,7 @@ def check_books(done: Simulation) -> None:
     assert list(done.phases) == list(dict.fromkeys(step.stage for step in terms.steps))
     assert all(phase.bytes > 0 for phase in done.phases.values())
     uses_paillier = terms.plan.uses_paillier
-    passes = {step.stage for step in terms.steps if is_sum_pass(terms, step)}
+    passes = {step.stage for step in terms.steps[1:] if stage_of(terms, step).is_sum}
     for phase in done.phases.values():
         assert (phase.ciphertexts > 0) == (uses_paillier and phase.name in passes and phase.cells > 0)
 

@@ -10,6 +10,7 @@ from protocol.forecast.error import predicted
 from protocol.forecast.typical_tables import noise_left
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
+from protocol.stages.methods import terms_of as work_out
 from protocol.tables.schema import Schema
 from tests.support.small_runs import NO_NOISE, members
 
@@ -27,7 +28,7 @@ def terms_of(sizes: list[int], rows: int = 20_000, epsilon: Fraction = Fraction(
         for i, size in enumerate(sizes)
     ]
     schema = Schema.parse({"title": "t", "attributes": attributes})
-    return Terms(make_plan("run", schema, members([rows] * 3), epsilon, **wishes), schema)
+    return work_out(make_plan("run", schema, members([rows] * 3), epsilon, **wishes), schema)
 
 
 def error_of(*arguments: Any, **wishes: Any) -> float:
@@ -100,7 +101,7 @@ def test_parties_of_unequal_sizes_that_stand_alone_count_by_their_rows():
     def error(rows: list[int]) -> float:
         terms = terms_of([9] * 6, method="independent")
         unequal = tuple(one.model_copy(update={"rows": n}) for one, n in zip(terms.plan.members, rows, strict=True))
-        found = predicted(Terms(terms.plan.model_copy(update={"members": unequal}), terms.schema)).error
+        found = predicted(work_out(terms.plan.model_copy(update={"members": unequal}), terms.schema)).error
         assert found is not None
         return found
 

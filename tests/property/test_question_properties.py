@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crypto.randomness import Stream
 from protocol.errors import CURATOR, FailedCheck
 from protocol.messages.tasks import Reply, Task
-from protocol.run.party import answer
+from protocol.run.party import answer, check
 from tests.support.small_runs import CITIES, Driver, random_codes, terms_of
 
 ROWS = (60, 40)
@@ -31,9 +31,9 @@ def asked(step: str, changes: dict[str, Any]) -> Reply | None:
     """The answer, or None if it was refused as the curator's fault; anything else fails the test."""
     run, task = at(step)
     try:
-        _, reply = answer(
-            copy.copy(run.parties[0]), task.model_copy(update=changes), run.rows[0], Stream.keyed(b"question")
-        )
+        state = copy.copy(run.parties[0])
+        checked = check(state, task.model_copy(update=changes))
+        _, reply = answer(state, checked, run.rows[0], Stream.keyed(b"question"))
     except FailedCheck as error:
         if error.culprit != CURATOR:
             raise

@@ -5,8 +5,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.plan.schedule import steps
 from protocol.privacy.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
+from protocol.stages.methods import steps
 from tests.support.small_runs import BITS, plan_of
 
 rhos = st.fractions(Fraction(1, 10**12), Fraction(20), max_denominator=10**15).filter(bool)

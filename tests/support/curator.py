@@ -21,9 +21,9 @@ from curator.settings import Settings
 from curator.store.store import Store
 from protocol.messages.signatures import RECEIPT, receipt_text
 from protocol.messages.tasks import Invitation, Refusal, decode, encode
-from protocol.plan.agreement import agree
 from protocol.plan.terms import Terms
-from protocol.run.party import accept, answer
+from protocol.run.agreement import agree
+from protocol.run.party import accept, answer, check
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
@@ -92,7 +92,7 @@ class Bystander:
             state, reply = accept(terms, me, self.identity, rows, self._stream)
         else:
             terms, rows, state = self._states[run]
-            state, reply = answer(state, task, rows, self._stream)
+            state, reply = answer(state, check(state, task), rows, self._stream)
         self._states[run] = (terms, rows, state)
         return reply
 

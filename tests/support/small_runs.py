@@ -17,16 +17,20 @@ from crypto.signing import SigningKey
 from curator.experiments.simulation import ClearOpening, ClearSums, member_of
 from protocol.identity import Identity
 from protocol.messages.tasks import Reply, Task, decode, encode
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Member, Plan
 from protocol.plan.presets import make_plan
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
+from protocol.privacy.layout import Layout
+from protocol.run.agreement import agree
 from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
-from protocol.run.party import accept, answer
+from protocol.run.party import accept, answer, check
 from protocol.secure_sum.plain import PlainOpening
 from protocol.secure_sum.selected import SelectedOpening
 from protocol.stages.party_state import PartyState
+from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
+from protocol.tables.domain import Merged, Variables
 from protocol.tables.schema import Schema
 
 SMALL_BITS = 512
@@ -106,6 +110,13 @@ def pooled(schema: Schema, codes: Sequence[Sequence[Any]]) -> list[Any]:
     return [np.concatenate([own[index] for own in codes]) for index in range(len(schema.names))]
 
 
+def layout_of(
+    terms: Terms, step: Step, tables: Sequence[Variables], rows: int, merged: Sequence[Merged] = ()
+) -> Layout:
+    """The layout of a step's pass over these tables."""
+    return stage_of(terms, step).layout(terms, step, tables, rows, merged)
+
+
 class Driver:
     """Curator and parties of one run, step by step; whatever they tell each other goes through its bytes.
 
@@ -148,7 +159,7 @@ class Driver:
             fresh = accept(self.terms, party, identity(party), self.rows[party], self.streams[party], clear)
             self.parties[party], reply = fresh
         else:
-            self.parties[party], reply = answer(own, task, self.rows[party], self.streams[party])
+            self.parties[party], reply = answer(own, check(own, task), self.rows[party], self.streams[party])
         return self._carry(reply, self.terms.plan.members[party].name)
 
     def receive(self, party: int, reply: Reply) -> None:

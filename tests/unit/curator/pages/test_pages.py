@@ -21,7 +21,8 @@ from curator.pages.runs import rest_after
 from curator.rendering import formats
 from protocol.errors import PlanError
 from protocol.plan.promises import not_promised, odds_factor, promises
-from protocol.plan.schedule import Stage
+from protocol.plan.step import StageName
+from protocol.stages.registry import labels
 from tests.support.api import BASE, Api, with_api
 from tests.support.curator import Desk
 from tests.support.small_runs import plan_of
@@ -462,7 +463,7 @@ def test_budgets_are_short_beside_their_exact_value(exact, shown):
 
 
 def test_every_stage_has_a_name_for_people():
-    assert set(get_args(Stage)) - {"finished"} == set(formats.STAGES)
+    assert set(get_args(StageName)) == set(labels())
 
 
 def test_sizes_times_and_errors_read_well():

@@ -19,7 +19,8 @@ from protocol.network.network import Family
 from protocol.plan.promises import promises
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
-from protocol.stages.phases import Knowledge, LocalModel, Network, Released
+from protocol.stages.knowledge import Knowledge, LocalModel, Network, Released
+from protocol.stages.methods import terms_of as work_out
 from protocol.tables.marginal import Table
 from protocol.tables.schema import Schema
 from tests.support.api import with_api
@@ -189,7 +190,7 @@ def test_names_of_others_do_not_become_markup(bits):
     evil["attributes"][0]["name"] = '"><img src=x onerror=alert(1)>'
     evil["attributes"][1]["values"] = ["</title><script>", "&amp;"]
     schema = Schema.parse(json.dumps(evil).encode())
-    told = Terms(terms.plan, schema)
+    told = work_out(terms.plan, schema)
     page = report_html(report_json(told, known, [], [], drawn(told), bytes(32), "2026-01-01T00:00:00+00:00"))
     assert "<script" not in page
     assert "<img" not in page

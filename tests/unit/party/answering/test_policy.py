@@ -134,7 +134,7 @@ def test_another_key_under_a_known_name_is_refused(key):
     terms = terms_of()
     changed = terms.plan.members[1].model_copy(update={key: bytes(32)})
     plan = terms.plan.model_copy(update={"members": (terms.plan.members[0], changed, terms.plan.members[2])})
-    found = judge(policy(), PEERS, type(terms)(plan, terms.schema), 0, BUDGET)
+    found = judge(policy(), PEERS, replace(terms, plan=plan), 0, BUDGET)
     assert found.decision == "refuse"
     assert found.reasons[0].startswith("party-2 has the fingerprint ")
     assert found.reasons[0].endswith(f"you have noted {PRINTS[1]}: its keys have changed, or are another's")

@@ -7,12 +7,12 @@ import pytest
 
 from crypto.sampling.laplace import laplace_variance
 from protocol.forecast.costs import forecast
-from protocol.plan.agreement import agree
-from protocol.plan.passes import layout_of
 from protocol.plan.plan import Member
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.tables.schema import Schema
+from tests.support.small_runs import layout_of
 
 
 def terms_of(sizes: list[int], rows: list[int], **wishes: object) -> Terms:
@@ -74,7 +74,7 @@ def test_a_plan_that_moves_is_weighed_without_searching_its_views_and_limits_aga
 
     monkeypatch.setattr("protocol.views.cover._search", searched)
     monkeypatch.setattr("protocol.network.workload.count_candidates", searched)
-    monkeypatch.setattr("protocol.forecast.costs.candidates", searched)
+    monkeypatch.setattr("protocol.stages.candidates.candidates", searched)
     for method in ("dp-subn", "dp-ccbn"):
         forecast(terms_of(sizes, [*rows, 10], method=method, insiders=0, noise="local"))
 

@@ -19,10 +19,11 @@ from protocol.forecast.typical_tables import (
     strength_of_strongest,
     typical_size,
 )
-from protocol.plan.agreement import agree
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
+from protocol.run.agreement import agree
 from protocol.run.synthesis import synthetic_codes
+from protocol.stages.methods import terms_of as work_out
 from protocol.tables.distance import average_distance
 from protocol.tables.marginal import project_to_simplex
 from protocol.tables.schema import Schema
@@ -43,7 +44,7 @@ def schema_of(sizes: tuple[int, ...]) -> Schema:
 
 def terms_of(sizes: tuple[int, ...], epsilon: str = "1", rows: int = 15_000, **wishes: Any) -> Terms:
     schema = schema_of(sizes)
-    return Terms(make_plan("run", schema, members([rows] * 3), Fraction(epsilon), **wishes), schema)
+    return work_out(make_plan("run", schema, members([rows] * 3), Fraction(epsilon), **wishes), schema)
 
 
 @pytest.mark.parametrize("noise", [0.0003, 0.003, 0.03])

@@ -13,9 +13,9 @@ from protocol.model.rare_categories import Merging, merged_by, spread_table
 from protocol.model.run_model import model_of
 from protocol.picks.by_model import REFERENCE_ROWS
 from protocol.privacy.layout import words_from_bytes
-from protocol.run.party import answer
+from protocol.run.party import check
 from protocol.run.synthesis import synthetic_codes
-from protocol.stages.phases import counted_domain
+from protocol.stages.knowledge import counted_domain
 from protocol.stages.reference_rows import guide_problem, reference_of
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table
@@ -140,7 +140,7 @@ def test_merging_needs_a_plan_with_it_and_known_counts():
 
 def refused(run: Driver, task) -> str:
     with pytest.raises(FailedCheck) as error:
-        answer(run.parties[0], task, None, None)
+        check(run.parties[0], task)
     assert error.value.culprit == CURATOR
     return str(error.value)
 
@@ -266,4 +266,4 @@ def test_other_scores_get_no_model():
     terms = terms_of(BITS, (30, 20, 10), noise="local", epsilon=50)
     run = Driver(terms, random_codes(BITS, (30, 20, 10))).run_to("initial/2")
     with pytest.raises(FailedCheck, match="sent a model with 'initial/2', which this plan's score does not ask for"):
-        answer(run.parties[1], run.tasks()[1].model_copy(update={"cliques": ((0,),)}), None, None)
+        check(run.parties[1], run.tasks()[1].model_copy(update={"cliques": ((0,),)}))

@@ -5,8 +5,8 @@ import pytest
 
 from crypto.randomness import Stream
 from protocol.errors import PlanError, PriceError
-from protocol.plan.agreement import agree
 from protocol.plan.plan import Plan
+from protocol.run.agreement import agree
 from protocol.run.party import accept
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema

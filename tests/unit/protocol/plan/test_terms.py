@@ -2,10 +2,16 @@ from fractions import Fraction
 
 from protocol.network.limits import Limits
 from protocol.privacy.usefulness import useful_degree
+from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, terms_of
 
 TENTHS = (Fraction(1, 10), Fraction(2, 10), Fraction(3, 10), Fraction(4, 10))
+
+
+def noise_rates(terms, stage, cells):
+    own = step(terms, stage)
+    return stage_of(terms, own).noise_rates(terms, own, cells)
 
 
 def step(terms, name):
@@ -62,7 +68,7 @@ def test_a_party_alone_is_limited_by_its_own_rows():
 
 def test_tables_of_a_pass_share_its_budget_equally_and_a_row_moves_two_counts():
     terms = terms_of(split=TENTHS)
-    rates = terms.noise_rates(step(terms, "parameters"), [(0,), (1,), (2,), (3,)])
+    rates = noise_rates(terms, "parameters", [(0,), (1,), (2,), (3,)])
     assert rates == (Fraction(4, 10) / 4 / 2,) * 4
 
 
@@ -77,7 +83,7 @@ def test_views_share_their_budget_by_weight_and_exactly():
     )
     terms = terms_of(wide, split=TENTHS)
     assert len(set(terms.cover.weights)) > 1
-    rates = terms.noise_rates(step(terms, "correlations"), terms.cover.views)
+    rates = noise_rates(terms, "correlations", terms.cover.views)
     assert sum(rates) == Fraction(1, 10) / 2
     weight = terms.cover.weights[0] / Fraction(sum(terms.cover.weights))
     assert rates[0] == weight * Fraction(1, 10) / 2

@@ -10,11 +10,11 @@ from scipy.stats import norm
 
 from protocol.errors import PlanError, PriceError
 from protocol.forecast.costs import forecast
-from protocol.plan.agreement import agree
-from protocol.plan.schedule import steps
 from protocol.privacy import zcdp
 from protocol.privacy.mechanisms import PURE, ZCDP
 from protocol.privacy.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
+from protocol.run.agreement import agree
+from protocol.stages.methods import steps
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, SMALL_BITS, plan_of, terms_of
 

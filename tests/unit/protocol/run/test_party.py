@@ -27,7 +27,7 @@ def driver(schema=BITS, secret=None, rows=ROWS, **wishes) -> Driver:
 def refused(state: PartyState, kind: type[PeerError], task, culprit: str = CURATOR) -> str:
     """The refusal's text. It comes before rows are looked at: there are none here."""
     with pytest.raises(kind) as error:
-        answer(state, task, None, None)
+        check(state, task)
     assert error.value.culprit == culprit
     return str(error.value)
 
@@ -124,7 +124,7 @@ def test_a_task_of_the_wrong_kind_is_out_of_turn(step):
     for other in others:
         if other.kind != task.kind:
             assert refused(state, OutOfTurn, other) == f"curator: sent {other.kind!r} for {step!r}"
-    assert check(state, task).name == step
+    assert check(state, task).step.name == step
 
 
 def test_learning_is_asked_by_learn_alone():
@@ -232,7 +232,7 @@ def with_keys(task: Count, **changes) -> Count:
 
 def key_refusal(run: Driver, task: Count, culprit: str = CURATOR) -> str:
     with pytest.raises(FailedCheck) as error:
-        answer(run.parties[1], task, run.rows[1], run.streams[1])
+        answer(run.parties[1], check(run.parties[1], task), run.rows[1], run.streams[1])
     assert error.value.culprit == culprit
     return str(error.value)
 

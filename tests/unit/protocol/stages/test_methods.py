@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.plan.agreement import PHASES
-from protocol.plan.schedule import TRANSITIONS, Step, steps
+from protocol.plan.step import Step
+from protocol.stages.methods import METHODS, steps
 from tests.support.small_runs import BITS, MIXED, plan_of
 
 E = (Fraction(1, 10), Fraction(2, 10), Fraction(3, 10), Fraction(4, 10))
@@ -114,7 +114,7 @@ def generated_plans(draw):
     parties = draw(st.integers(2, 5))
     picks = draw(st.lists(st.integers(0, 5), min_size=parties, max_size=parties))
     budgets = st.sampled_from([Fraction(0), Fraction(1, 7), Fraction(2)])
-    split = [draw(budgets) for _ in PHASES[method]]
+    split = [draw(budgets) for _ in METHODS[method].budgets]
     if method == "dp-subn" and not split[0]:
         split[2] = Fraction(0)  # agreement refuses updates without correlations
     split[-1] = Fraction(1, 3)
@@ -135,9 +135,9 @@ def generated_plans(draw):
 @settings(deadline=None, max_examples=150)
 def test_every_schedule_obeys_the_transition_table(plan, variables):
     found = steps(plan, variables)
-    stages = [step.stage for step in found] + ["finished"]
+    stages = [step.stage for step in found]
     assert stages[0] == "joining"
-    assert all(later in TRANSITIONS[plan.method][earlier] for earlier, later in pairwise(stages))
+    assert all(later in METHODS[plan.method].order[earlier] for earlier, later in pairwise(stages))
     assert len({step.name for step in found}) == len(found)
     assert all(step.parties for step in found)
     assert all(set(step.charges) <= set(step.parties) for step in found)
@@ -155,7 +155,7 @@ def test_no_price_exceeds_what_the_budgets_say(plan, variables):
 def test_every_transition_can_happen():
     """The picture drawn from the table has no arrow that no run takes."""
     nothing, some = Fraction(0), Fraction(1, 10)
-    seen = {method: set() for method in TRANSITIONS}
+    seen = {method: set() for method in METHODS}
     plans = [
         plan(split=(e1, e2, e3, some), update=update)
         for e1 in (nothing, some)
@@ -168,7 +168,7 @@ def test_every_transition_can_happen():
     plans += [plan(method="dp-ccbn", split=(e1, some)) for e1 in (nothing, some)]
     plans.append(plan(method="independent", split=(some, some)))
     for one in plans:
-        stages = [step.stage for step in steps(one, 5)] + ["finished"]
+        stages = [step.stage for step in steps(one, 5)]
         seen[one.method] |= set(pairwise(stages))
-    for method, table in TRANSITIONS.items():
-        assert seen[method] == {(earlier, later) for earlier, allowed in table.items() for later in allowed}
+    for name, method in METHODS.items():
+        assert seen[name] == {(earlier, later) for earlier, allowed in method.order.items() for later in allowed}

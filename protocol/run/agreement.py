@@ -4,28 +4,19 @@ It does not know rows. Every refusal is one sentence that says what was found, w
 """
 
 from fractions import Fraction
-from math import isqrt
 
 from crypto.errors import MalformedKey, NoiseOutOfReach
 from crypto.masking import agree as exchange
 from crypto.paillier.public import LARGEST_BITS, SMALLEST_BITS
 from crypto.signing import check_public
 from protocol.errors import CURATOR, PlanError, PriceError
-from protocol.network.workload import largest_choice
-from protocol.plan.passes import is_sum_pass, parameters_of_model
 from protocol.plan.plan import Plan
-from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout
 from protocol.privacy.usefulness import useful_degree
+from protocol.stages.methods import METHODS, terms_of
+from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
-from protocol.views.cover import SMALLEST_SHARE
-
-PHASES = {
-    "dp-subn": ("correlations", "initial network", "frontier and updates", "parameters"),
-    "dp-ccbn": ("structure", "parameters"),
-    "independent": ("structure", "parameters"),
-}
 
 _ANY_SECRET = bytes(31) + b"\x01"  # whether a public key is proper does not depend on whom it is tried with
 
@@ -42,7 +33,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too small: take 3072, or at least {smallest_key}")
     if plan.key_bits > LARGEST_BITS:
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
-    terms = Terms(plan, schema)
+    terms = terms_of(plan, schema)
     _check_method(terms)
     _check_prices(terms)
     _check_degree(terms)
@@ -77,15 +68,15 @@ def _check_parties(plan: Plan) -> None:
 
 
 def _check_budget(plan: Plan) -> None:
-    phases = PHASES[plan.method]
+    parts = METHODS[plan.method].budgets
     if plan.epsilon <= 0:
         raise PlanError(f"epsilon is {plan.epsilon}: it must be positive")
     plan.definition.check_delta(plan.delta, plan.total_rows)
-    if len(plan.split) != len(phases):
-        raise PlanError(f"{plan.method} has {len(phases)} budgets ({', '.join(phases)}), {len(plan.split)} are given")
-    for phase, share in zip(phases, plan.split, strict=True):
+    if len(plan.split) != len(parts):
+        raise PlanError(f"{plan.method} has {len(parts)} budgets ({', '.join(parts)}), {len(plan.split)} are given")
+    for part, share in zip(parts, plan.split, strict=True):
         if share < 0:
-            raise PlanError(f"the budget of {phase!r} is {share}: it must not be negative")
+            raise PlanError(f"the budget of {part!r} is {share}: it must not be negative")
     if not plan.split[-1]:
         raise PlanError("the budget of 'parameters' is 0: without it there is nothing to sample from")
     if plan.method == "independent" and not plan.split[0]:
@@ -196,38 +187,15 @@ def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
 
 def _check_noise(terms: Terms) -> None:
     """The narrowest share of any pass must be in reach of its sampler, and its totals must fit where they are added."""
-    mode = terms.plan.noise_mode
-    for step in terms.steps:
-        if not step.budget or step.stage == "initial":
+    for step in terms.steps[1:]:
+        stage = stage_of(terms, step)
+        rate = stage.narrowest_rate(terms, step) if step.budget else None
+        if rate is None:
             continue
-        layout = Layout((1,), (_narrowest_rate(terms, step),), terms.plan.total_rows)
         try:
-            if is_sum_pass(terms, step):
-                mode.check_reach(layout)
+            if stage.is_sum:
+                terms.plan.noise_mode.check_reach(Layout((1,), (rate,), terms.plan.total_rows))
             else:
-                terms.plan.definition.bound(*layout.rates)
+                terms.plan.definition.bound(rate)
         except NoiseOutOfReach as error:
             raise PlanError(f"the noise of {step.name!r} is too wide: {error}") from error
-
-
-def _narrowest_rate(terms: Terms, step: Step) -> Fraction:
-    """The rate of the table with the smallest share of the step's budget, where as many are asked as can be."""
-    if step.stage == "correlations":
-        return min(terms.noise_rates(step, terms.cover.view_cells))
-    if step.stage == "models":
-        step = parameters_of_model(terms, step)
-    if step.stage == "candidates":
-        # The count is about right; a quarter of the share leaves room for networks with more candidates.
-        return terms.plan.definition.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
-    apart = _smallest_share(terms) if step.stage in ("tables", "parameters") else 1
-    return terms.plan.definition.rate(step.budget / (apart * terms.domain.count))
-
-
-def _smallest_share(terms: Terms) -> int:
-    """How many times smaller than an equal share that of a table can be, at most; without picks all are single."""
-    plan, sizes = terms.plan, sorted((1, *terms.domain.sizes))
-    if plan.table_budgets == "equal":
-        return 1
-    largest = sizes[-1] * (sizes[-2] if plan.split[1] else 1)
-    smallest = min(2, sizes[1]) if plan.merging else sizes[1]
-    return min(SMALLEST_SHARE, isqrt(-(-largest // smallest) - 1) + 1)

@@ -1,0 +1,88 @@
+"""A round of DP-CCBN: one pass over all tables that a next variable could be joined with; the strongest is taken.
+
+It does not know budgets: an equal share for every table of every round.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+from protocol.errors import CURATOR, FailedCheck
+from protocol.messages.tasks import Count, Reply, Task
+from protocol.network.limits import Limits
+from protocol.network.mutual_information import mutual_information
+from protocol.network.network import Family
+from protocol.network.parent_sets import candidates
+from protocol.network.workload import largest_choice
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.secure_sum.sums import CuratorSums
+from protocol.stages.knowledge import Knowledge
+from protocol.stages.party_state import PartyState
+from protocol.stages.question_checks import check_merged, refuse_masked
+from protocol.stages.stage import Size
+from protocol.stages.sum_pass import SumPass
+from protocol.tables.domain import Domain, Variables
+from protocol.tables.marginal import Table, project_to_simplex
+
+
+class Candidates(SumPass):
+    name = "candidates"
+    label = "Candidates"
+
+    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
+        # The count is about right; a quarter of the share leaves room for networks with more candidates.
+        return terms.plan.definition.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
+
+    def size(self, terms: Terms, step: Step) -> Size:
+        return _compared(terms.domain, terms.limits)[_round(step) - 1]
+
+    def tables(self, terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+        return _candidates(terms, [family.child for family in known.families])
+
+    def conclude(
+        self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+    ) -> Knowledge:
+        tables = self.opened(terms, step, known, replies, sums)
+        informations = [_information(table, terms.plan.total_rows) for table in tables]
+        best = tables[informations.index(max(informations))].variables
+        return replace(known, families=(*known.families, Family(best[0], best[1:])))
+
+    def check(self, state: PartyState, step: Step, task: Task) -> None:
+        """Which variables are placed shows in what is asked; from them every candidate follows."""
+        assert isinstance(task, Count)
+        terms = state.terms
+        check_merged(terms, step, task.merged)
+        unplaced = {table[0] for table in task.tables if table}
+        placed = [variable for variable in range(terms.domain.count) if variable not in unplaced]
+        if len(placed) != _round(step) or task.tables != _candidates(terms, placed):
+            raise FailedCheck(
+                CURATOR, f"asks in {step.name!r} for other tables than the candidates of {_round(step)} placed"
+            )
+        refuse_masked(step, task)
+
+
+def _round(step: Step) -> int:
+    """How many variables are placed before the step."""
+    return int(step.name.rpartition("/")[2])
+
+
+def _candidates(terms: Terms, placed: Sequence[int]) -> tuple[Variables, ...]:
+    unplaced = [v for v in range(terms.domain.count) if v not in placed]
+    return tuple((child, *parents) for child, parents in candidates(terms.domain, placed, unplaced, terms.limits))
+
+
+def _information(table: Table, total: int) -> float:
+    projected = project_to_simplex(table.counts, total)
+    return mutual_information(projected.reshape(projected.shape[0], -1))
+
+
+@lru_cache(maxsize=64)  # up to a second of going through families that depend on neither rows nor parties
+def _compared(domain: Domain, limits: Limits) -> tuple[Size, ...]:
+    """What is compared in each round, by how many variables are placed: any as many give about as many candidates."""
+    found = []
+    for placed in range(1, domain.count):
+        families = candidates(domain, range(placed), range(placed, domain.count), limits)
+        found.append(Size(len(families), sum(domain.cells((child, *parents)) for child, parents in families)))
+    return tuple(found)

@@ -1,0 +1,81 @@
+"""Phase 2: party after party places its share of the variables, each picked privately on its own rows.
+
+It does not know what the network is used for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from crypto.randomness import Stream
+from protocol.messages.tasks import Place, Placed, Reply, Task
+from protocol.network.network import Family
+from protocol.picks.by_model import tree_options
+from protocol.plan.plan import Plan
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.secure_sum.sums import CuratorSums
+from protocol.stages.knowledge import Knowledge
+from protocol.stages.party_state import PartyState
+from protocol.stages.picking import (
+    Options,
+    Picks,
+    check_place,
+    checked_families,
+    families_of,
+    first_variable,
+    judge_of,
+    pick_by_model,
+    pick_by_score,
+    wire_families,
+)
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Variables
+
+
+def initial_steps(plan: Plan, budget: Fraction) -> list[Step]:
+    found = []
+    for party, picks in enumerate(plan.picks):
+        if picks:
+            # The very first variable is drawn blindly: it costs nothing (SPEC section 9, no. 6).
+            is_private = picks > 1 or any(plan.picks[:party])
+            spends = {party: budget} if is_private else {}
+            found.append(Step(f"initial/{party + 1}", "initial", (party,), budget, spends))
+    return found
+
+
+class Initial(Picks):
+    name = "initial"
+    label = "First network"
+
+    def conclude(
+        self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums
+    ) -> Knowledge:
+        (party,) = step.parties
+        picks = terms.plan.picks[party]
+        placed = checked_families(terms, party, replies[party], known.families, picks, terms.limits)
+        return replace(known, families=known.families + placed)
+
+    def check(self, state: PartyState, step: Step, task: Task) -> None:
+        assert isinstance(task, Place)
+        check_place(state, step, task, sum(state.terms.plan.picks[: state.me]))
+
+    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+        assert isinstance(task, Place)
+        terms, before = state.terms, families_of(task)
+        picks = terms.plan.picks[state.me]
+        if terms.plan.score == "M":
+            found = first_variable(terms, before, picks, stream)
+            judge, options = judge_of(state, step, task, rows), _tree_options(terms, before)
+            found = pick_by_model(terms, judge, found, picks, step.budget, options, stream)
+        else:
+            found = pick_by_score(terms, before, picks, step.budget, terms.limits, rows, stream)
+        return state, Placed(plan=terms.plan_hash, step=step.name, families=wire_families(found))
+
+
+def _tree_options(terms: Terms, before: Sequence[Family]) -> Options:
+    def options(found: Sequence[Family]) -> list[Variables]:
+        every = tree_options(terms.domain.count, [family.child for family in (*before, *found)])
+        return [option for option in every if terms.limits.admits(terms.domain, option[0], option[1:])]
+
+    return options

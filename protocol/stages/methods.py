@@ -1,0 +1,141 @@
+"""The methods: which steps each runs in which order, who answers and what it costs whom, from the plan alone.
+
+It does not know tables, messages or noise.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from protocol.network.network import Family
+from protocol.plan.plan import Method, Plan
+from protocol.plan.step import StageName, Step, shared_step
+from protocol.plan.terms import Terms
+from protocol.stages.initial import initial_steps
+from protocol.stages.knowledge import Knowledge
+from protocol.stages.registry import UPDATES
+from protocol.tables.encoding import Encoding
+from protocol.tables.schema import Schema
+
+Everybody = tuple[int, ...]
+Order = Mapping[StageName, tuple[StageName, ...]]
+
+
+class MethodDefinition(ABC):
+    budgets: tuple[str, ...]  # what each part of a plan's split pays for
+    order: ClassVar[Order]  # which stage may follow which; after a stage that leads nowhere, the run may end
+
+    @abstractmethod
+    def steps(self, plan: Plan, everybody: Everybody, variables: int) -> list[Step]:
+        """The steps after joining."""
+
+    def first_families(self, _terms: Terms, _first_variable: int) -> tuple[Family, ...]:
+        """The network before any answer."""
+        return ()
+
+
+class DpSubn(MethodDefinition):
+    """The five phases of DP-SUBN; the fifth, synthesis, asks nobody."""
+
+    budgets = ("correlations", "initial network", "frontier and updates", "parameters")
+    order: ClassVar[Order] = {
+        "joining": ("correlations", "initial", "parameters"),
+        "correlations": ("initial", "update", "parameters"),
+        "initial": ("initial", "tables", "update", "parameters"),
+        "tables": ("further",),
+        "further": ("further", "tables", "parameters"),
+        "update": ("update", "parameters"),
+        "parameters": (),
+    }
+
+    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
+        e1, e2, e3, e4 = plan.split
+        rule, found = UPDATES[plan.update], []
+        if e1:
+            found.append(shared_step("correlations", "correlations", everybody, e1))
+        if e2:
+            found += initial_steps(plan, rule.initial_budget(plan, e2))
+        if e3:
+            found += rule.steps(plan, everybody)
+        return [*found, shared_step("parameters", "parameters", everybody, e4)]
+
+    def first_families(self, terms: Terms, _first_variable: int) -> tuple[Family, ...]:
+        """Without phase 2 nothing has parents yet."""
+        return () if terms.plan.split[1] else tuple(Family(v) for v in range(terms.domain.count))
+
+
+class DpCcbn(MethodDefinition):
+    budgets = ("structure", "parameters")
+    order: ClassVar[Order] = {
+        "joining": ("candidates", "parameters"),
+        "candidates": ("candidates", "parameters"),
+        "parameters": (),
+    }
+
+    def steps(self, plan: Plan, everybody: Everybody, variables: int) -> list[Step]:
+        e1, e2 = plan.split
+        rounds = variables - 1 if e1 else 0
+        found = [shared_step(f"candidates/{i + 1}", "candidates", everybody, e1 / rounds) for i in range(rounds)]
+        return [*found, shared_step("parameters", "parameters", everybody, e2)]
+
+    def first_families(self, _terms: Terms, first_variable: int) -> tuple[Family, ...]:
+        """The first variable is chosen blindly."""
+        return (Family(first_variable),)
+
+
+class Independent(MethodDefinition):
+    budgets = ("structure", "parameters")
+    order: ClassVar[Order] = {"joining": ("models",), "models": ()}
+
+    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
+        return [shared_step("models", "models", everybody, sum(plan.split, Fraction(0)))]
+
+
+METHODS: Mapping[Method, MethodDefinition] = {"dp-subn": DpSubn(), "dp-ccbn": DpCcbn(), "independent": Independent()}
+
+
+def terms_of(plan: Plan, schema: Schema) -> Terms:
+    """The terms of a plan, whether or not it can be run (`protocol.run.agreement` refuses what cannot)."""
+    encoding = Encoding.of(schema, plan.encoding)
+    return Terms(plan, schema, encoding, steps(plan, encoding.domain.count))
+
+
+def steps(plan: Plan, variables: int) -> tuple[Step, ...]:
+    """All steps of a run over `variables` variables."""
+    everybody, method = tuple(range(plan.parties)), METHODS[plan.method]
+    found = [Step("joining", "joining", everybody), *method.steps(plan, everybody, variables)]
+    assert all(after.stage in method.order[before.stage] for before, after in pairwise(found)), found
+    return tuple(_priced(plan, found))
+
+
+def beginning(terms: Terms, first_variable: int) -> Knowledge:
+    """What the curator knows before any answer."""
+    count = terms.domain.count
+    families = METHODS[terms.plan.method].first_families(terms, first_variable)
+    return Knowledge(np.zeros((count, count)), families)
+
+
+def _priced(plan: Plan, found: Sequence[Step]) -> Iterator[Step]:
+    """The steps with their charges.
+
+    Privacy: rho adds up and epsilon(rho) is concave, so that with zcdp a step costs what it adds to the epsilon of
+    all steps before it: a run that ends early has cost the epsilon of what was answered.
+    """
+    spent = dict.fromkeys(range(plan.parties), Fraction(0))
+    for step in found:
+        charges = {}
+        for party, spend in step.spends.items():
+            before, after = spent[party], spent[party] + spend
+            epsilon = _worth(plan, after) - _worth(plan, before)
+            charges[party] = (epsilon, Fraction(0) if before else plan.delta)
+            spent[party] = after
+        yield replace(step, charges=charges)
+
+
+def _worth(plan: Plan, spent: Fraction) -> Fraction:
+    return plan.definition.epsilon_spent(spent, plan.epsilon, plan.delta)

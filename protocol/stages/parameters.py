@@ -1,0 +1,67 @@
+"""Phase 4: one pass over the tables from which the synthetic rows are drawn.
+
+It does not know how they are drawn (`protocol.run.synthesis`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from protocol.messages.tasks import Reply
+from protocol.model.run_model import network_of
+from protocol.network.frontier import search_frontier
+from protocol.network.network import Family, maximal_families
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.secure_sum.sums import CuratorSums
+from protocol.stages import picked_tables
+from protocol.stages.knowledge import Knowledge, counted_domain
+from protocol.stages.picked_tables import unmeasured
+from protocol.stages.stage import Size
+from protocol.stages.sum_pass import SumPass
+from protocol.tables.domain import Variables
+
+
+class Parameters(SumPass):
+    name = "parameters"
+    label = "Parameters"
+
+    def weights(self, terms: Terms, cells: Sequence[int]) -> Sequence[int]:
+        return picked_tables.weights(terms, cells)
+
+    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
+        return picked_tables.narrowest_rate(terms, step)
+
+    def size(self, terms: Terms, _step: Step) -> Size:
+        return Size(terms.domain.count, terms.domain.count * terms.limits.largest_family(terms.domain))
+
+    def enter(self, terms: Terms, known: Knowledge) -> Knowledge:
+        if _chooses_openly(terms):
+            # All pairs are known already, so that the network costs nothing.
+            network = search_frontier(known.network, known.information, terms.limits, terms.domain)
+            return replace(known, families=network.families)
+        # DP-CCBN without a budget for structure: what has no family yet stands alone.
+        placed = {family.child for family in known.families}
+        alone = tuple(Family(v) for v in range(terms.domain.count) if v not in placed)
+        return replace(known, families=known.families + alone)
+
+    def tables(self, terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+        if terms.plan.score == "M":
+            return unmeasured(terms, known)
+        return tuple(maximal_families(known.network, terms.domain))
+
+    def conclude(
+        self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+    ) -> Knowledge:
+        plan = terms.plan
+        known = known.with_released(step, self.opened(terms, step, known, replies, sums), plan.total_rows)
+        if plan.estimate != "graphical-model":
+            return known
+        tables = [released.table for released in known.released]
+        network = network_of(tables, counted_domain(terms, known), plan.total_rows, plan.definition)
+        return replace(known, families=network.families)
+
+
+def _chooses_openly(terms: Terms) -> bool:
+    plan = terms.plan
+    return plan.method == "dp-subn" and plan.views == "pairs" and bool(plan.split[0]) and not any(plan.split[1:3])

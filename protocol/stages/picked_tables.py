@@ -1,0 +1,58 @@
+"""The tables of what was picked by the model: counted in `tables` and `parameters`.
+
+It does not know who picks, or how.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import isqrt
+
+from protocol.network.network import Family
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.stages.knowledge import Knowledge, counted_domain
+from protocol.tables.domain import Variables
+from protocol.views.cover import SMALLEST_SHARE, table_weights
+
+PASSES = ("tables", "parameters")
+
+
+def picked_pairs(families: Sequence[Family], further: Sequence[Variables]) -> list[Variables]:
+    """The pairs that score M has picked so far: of a network with one parent at most, and those beside it."""
+    return [*(tuple(sorted(family.variables)) for family in families if family.parents), *further]
+
+
+def unmeasured(terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+    """The picked pairs that no pass has counted; where nothing was worth picking, every variable alone once more."""
+    domain, counted = counted_domain(terms, known), {released.table.variables for released in known.released}
+    picked = map(domain.coarsest, picked_pairs(known.families, known.further))
+    new = tuple(pair for pair in picked if pair not in counted)
+    return new or tuple((variable,) for variable in range(terms.domain.count))
+
+
+def coming_noise(terms: Terms, step: Step) -> float:
+    """The mean size of the noise in a cell of the pass after this step, if it counts as many tables as it may."""
+    plan = terms.plan
+    coming = next(s for s in terms.steps[terms.steps.index(step) + 1 :] if s.stage in PASSES)
+    count = max(1, sum(plan.further) if step.stage == "further" else terms.domain.count - 1)
+    rate = plan.definition.rate(coming.budget / count)
+    return plan.definition.mean_size(plan.noise_mode.retained_variance(rate))
+
+
+def weights(terms: Terms, cells: Sequence[int]) -> Sequence[int]:
+    """How the tables of such a pass share its budget."""
+    return table_weights(cells) if terms.plan.table_budgets == "square-root" else (1,) * len(cells)
+
+
+def narrowest_rate(terms: Terms, step: Step) -> Fraction:
+    return terms.plan.definition.rate(step.budget / (_smallest_share(terms) * terms.domain.count))
+
+
+def _smallest_share(terms: Terms) -> int:
+    """How many times smaller than an equal share that of a table can be, at most; without picks all are single."""
+    plan, sizes = terms.plan, sorted((1, *terms.domain.sizes))
+    if plan.table_budgets == "equal":
+        return 1
+    largest = sizes[-1] * (sizes[-2] if plan.split[1] else 1)
+    smallest = min(2, sizes[1]) if plan.merging else sizes[1]
+    return min(SMALLEST_SHARE, isqrt(-(-largest // smallest) - 1) + 1)

@@ -1,0 +1,56 @@
+"""Checks of the curator's questions that several stages share: the plan's own questions and nothing else.
+
+It does not know rows: a question is judged before anything is read.
+"""
+
+from collections.abc import Sequence
+
+from protocol.errors import CURATOR, FailedCheck
+from protocol.messages.tasks import Count
+from protocol.network.limits import Limits
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.tables.domain import Merged
+
+
+def check_tables(terms: Terms, step: Step, task: Count, limits: Limits) -> None:
+    """Refuse tables without sense. Privacy holds whichever are asked, for they share the step's budget."""
+    check_merged(terms, step, task.merged)
+    domain = terms.domain.with_merged(task.merged)
+    if len(set(task.tables)) != len(task.tables):
+        raise FailedCheck(CURATOR, f"asks for a table twice in {step.name!r}")
+    if len(task.tables) > terms.domain.count:
+        raise FailedCheck(
+            CURATOR, f"asks for {len(task.tables)} tables in {step.name!r}, at most {terms.domain.count} expected"
+        )
+    for table in task.tables:
+        known = all(v < len(domain.variables) for v in table)
+        if not known or len({domain.base(v) for v in table}) != len(table) or not table:
+            raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, which is no set of variables")
+        if not limits.admits(domain, table[0], table[1:]):
+            raise FailedCheck(CURATOR, f"asks for a table over {table} in {step.name!r}, larger than the plan allows")
+
+
+def check_merged(terms: Terms, step: Step, merged: Sequence[Merged]) -> None:
+    """Refuse merged categories without sense. Privacy holds however categories are merged."""
+    if merged and not terms.plan.merging:
+        refuse_merged(step, merged)
+    bases = [base for base, _ in merged]
+    if bases != sorted(set(bases)) or any(base >= terms.domain.count for base in bases):
+        raise FailedCheck(
+            CURATOR, f"merges in {step.name!r} categories of {bases}, which is no rising list of variables"
+        )
+    for base, groups in merged:
+        size = terms.domain.sizes[base]
+        if len(groups) != size or set(groups) != set(range(max(groups) + 1)) or not 1 <= max(groups) < size - 1:
+            raise FailedCheck(CURATOR, f"merges {size} categories of variable {base} in {step.name!r} not into fewer")
+
+
+def refuse_merged(step: Step, merged: Sequence[Merged]) -> None:
+    if merged:
+        raise FailedCheck(CURATOR, f"merges categories in {step.name!r}, where the plan does not")
+
+
+def refuse_masked(step: Step, task: Count) -> None:
+    if task.masked:
+        raise FailedCheck(CURATOR, f"names tables to mask in {step.name!r} that cannot be masked")

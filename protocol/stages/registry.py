@@ -1,0 +1,43 @@
+"""Every stage, and every update rule, by name: the program runs on these tables.
+
+It does not know what a stage does, or in which order stages come (`protocol.stages.methods`).
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import get_args
+
+from protocol.plan.plan import Update
+from protocol.plan.step import StageName, Step
+from protocol.plan.terms import Terms
+from protocol.stages.candidates import Candidates
+from protocol.stages.correlations import Correlations
+from protocol.stages.initial import Initial
+from protocol.stages.models import Models
+from protocol.stages.parameters import Parameters
+from protocol.stages.stage import Stage
+from protocol.stages.update_rule import UpdateRule
+
+# A rule is known by its name in the plan: the module `update_<name>` holds it.
+UPDATES: Mapping[Update, UpdateRule] = {
+    name: import_module(f"protocol.stages.update_{name}").RULE for name in get_args(Update)
+}
+_COMMON: Sequence[Stage] = (Correlations(), Initial(), Candidates(), Models(), Parameters())
+
+
+def stage_of(terms: Terms, step: Step) -> Stage:
+    """The stage that a step after joining belongs to."""
+    return stages(terms.plan.update)[step.stage]
+
+
+@cache
+def stages(update: Update) -> Mapping[StageName, Stage]:
+    """Every stage by its name, where the plan has this update rule."""
+    return {stage.name: stage for stage in (*_COMMON, *UPDATES[update].stages)}
+
+
+def labels() -> Mapping[str, str]:
+    """What people call each stage."""
+    found: dict[str, str] = {name: stage.label for update in UPDATES for name, stage in stages(update).items()}
+    return {"joining": "Joining", **found}

@@ -1,0 +1,113 @@
+"""The interface of a stage: everything that one kind of step needs, from its price to its conclusion.
+
+It does not know which stages there are (`protocol.stages.registry`) or in which order they come
+(`protocol.stages.methods`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from crypto.randomness import Stream
+from protocol.exact import allocate
+from protocol.messages.tasks import Reply, Task
+from protocol.plan.plan import Plan
+from protocol.plan.step import StageName, Step
+from protocol.plan.terms import Terms
+from protocol.privacy.layout import Layout
+from protocol.secure_sum.sums import CuratorSums
+from protocol.stages.knowledge import Knowledge
+from protocol.stages.party_state import PartyState
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Merged, Variables
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a step counts at most, where the network decides it."""
+
+    tables: int = 0
+    cells: int = 0
+
+
+class Stage(ABC):
+    name: StageName
+    label: ClassVar[str]  # for people
+    reply: type[Reply]
+    task: type[Task]
+    is_sum: bool = False  # everybody answers, and the curator learns only the total
+
+    # Public numbers, known before anything is asked
+
+    def noise_rates(self, terms: Terms, step: Step, cells: Sequence[int]) -> tuple[Fraction, ...]:
+        """The noise of each table of the step, by the tables' cells: their shares add up to the budget exactly."""
+        return tuple(map(terms.plan.definition.rate, allocate(self.budget(terms, step), self.weights(terms, cells))))
+
+    def budget(self, _terms: Terms, step: Step) -> Fraction:
+        """The part of the step's budget that pays for its tables."""
+        return step.budget
+
+    def weights(self, _terms: Terms, cells: Sequence[int]) -> Sequence[int]:
+        """How the tables share the budget."""
+        return (1,) * len(cells)
+
+    def narrowest_rate(self, _terms: Terms, _step: Step) -> Fraction | None:
+        """The rate of the widest noise that the step can need; None where it draws none."""
+        return None
+
+    def size(self, _terms: Terms, _step: Step) -> Size:
+        return Size()
+
+    def cells_by_rate(self, terms: Terms, step: Step) -> dict[Fraction, int]:
+        """How many cells at most have noise of each rate."""
+        size = self.size(terms, step)
+        return {terms.plan.definition.rate(step.budget / size.tables): size.cells} if size.tables else {}
+
+    def layout(
+        self, terms: Terms, step: Step, tables: Sequence[Variables], rows: int, merged: Sequence[Merged] = ()
+    ) -> Layout:
+        """These tables over so many rows, sharing the step's budget."""
+        cells = tuple(map(terms.domain.with_merged(merged).cells, tables))
+        return Layout(cells, self.noise_rates(terms, step, cells), rows)
+
+    def mechanism(self, plan: Plan, _task: Task) -> str:
+        """What keeps the answer private, in the ledger's words."""
+        return f"secure sum, noise {plan.noise}" if self.is_sum else "own noise"
+
+    # The curator's half
+
+    def enter(self, _terms: Terms, known: Knowledge) -> Knowledge:
+        """What the curator works out before it asks."""
+        return known
+
+    @abstractmethod
+    def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
+        """What each party of the step is asked."""
+
+    @abstractmethod
+    def check_reply(
+        self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
+    ) -> None:
+        """Look at one answer when it comes, while it is known whose it is."""
+
+    @abstractmethod
+    def conclude(
+        self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+    ) -> Knowledge:
+        """What the curator knows after the step's answers."""
+
+    # A party's half
+
+    def expected(self, _state: PartyState, _step: Step) -> type[Task]:
+        """The kind of question that this party gets in the step."""
+        return self.task
+
+    @abstractmethod
+    def check(self, state: PartyState, step: Step, task: Task) -> None:
+        """Refuse what the plan does not allow, before anything is charged or read."""
+
+    @abstractmethod
+    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+        """Answer a question that was checked and charged: here rows are read."""

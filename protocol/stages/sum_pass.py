@@ -1,0 +1,115 @@
+"""A pass: everybody counts the same tables, adds noise, and the curator learns only the totals.
+
+It does not know which tables are counted, or what is concluded from them.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from crypto.errors import MalformedCiphertext
+from crypto.randomness import Stream
+from protocol.errors import CURATOR, FailedCheck
+from protocol.exact import canonical_json, digest
+from protocol.messages.tasks import Contribution, Count, Reply, Task
+from protocol.network.limits import Limits
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.privacy.layout import Layout, Vector, joined
+from protocol.secure_sum.selected import selected_sums
+from protocol.secure_sum.sums import CuratorSums
+from protocol.stages.knowledge import Knowledge, counted_domain
+from protocol.stages.party_state import PartyState
+from protocol.stages.question_checks import check_tables, refuse_masked
+from protocol.stages.stage import Stage
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Merged, Variables
+from protocol.tables.marginal import Table
+
+
+class SumPass(Stage):
+    reply = Contribution
+    task = Count
+    is_sum = True
+
+    @abstractmethod
+    def tables(self, terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+        """The tables that the next pass counts."""
+
+    def limits(self, terms: Terms) -> Limits:
+        """How large a table of the pass may be."""
+        return terms.limits
+
+    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
+        return terms.plan.definition.rate(step.budget / terms.domain.count)
+
+    def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
+        tables = self.tables(terms, known)
+        count = Count(plan=terms.plan_hash, step=step.name, tables=tables, merged=known.merged)
+        return dict.fromkeys(step.parties, count)
+
+    def check_reply(
+        self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
+    ) -> None:
+        layout, name = self._layout(terms, step, known), terms.plan.members[party].name
+        expected = sums.contribution_bytes(layout)
+        if len(reply.blob) != expected:
+            raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, {expected} expected")
+        try:
+            sums.check(layout, reply.blob)
+        except MalformedCiphertext as error:
+            raise FailedCheck(name, f"sent no contribution to {step.name!r}: {error}") from error
+
+    def opened(
+        self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+    ) -> list[Table]:
+        """The totals, as tables with the variance of the noise that stayed in them."""
+        layout, domain = self._layout(terms, step, known), counted_domain(terms, known)
+        totals = sums.open(layout, [replies[party].blob for party in step.parties])
+        variances = {rate: terms.plan.noise_mode.retained_variance(rate) for rate in set(layout.rates)}
+        tables = self.tables(terms, known)
+        return [
+            Table(variables, counts.reshape(domain.shape(variables)), variances[rate])
+            for variables, counts, rate in zip(tables, layout.split(totals), layout.rates, strict=True)
+        ]
+
+    def check(self, state: PartyState, step: Step, task: Task) -> None:
+        assert isinstance(task, Count)
+        refuse_masked(step, task)
+        check_tables(state.terms, step, task, self.limits(state.terms))
+
+    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+        assert isinstance(task, Count)
+        terms, state = state.terms, _with_sums(state, step, task, stream)
+        assert state.sums is not None
+        layout = self.layout(terms, step, task.tables, terms.plan.total_rows, task.merged)
+        counts = counts_of(rows.over(terms.domain.with_merged(task.merged)), task.tables)
+        blob = state.sums.contribute(layout, counts, asked(step, task.tables, task.merged), stream)
+        return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
+
+    def _layout(self, terms: Terms, step: Step, known: Knowledge) -> Layout:
+        return self.layout(terms, step, self.tables(terms, known), terms.plan.total_rows, known.merged)
+
+
+def _with_sums(state: PartyState, step: Step, task: Count, stream: Stream) -> PartyState:
+    """Take the curator's keys, which come with the first pass where the noise mode needs them."""
+    if state.sums is not None:
+        return state
+    if task.keys is None:
+        raise FailedCheck(CURATOR, f"sent no keys with the first sum pass {step.name!r}")
+    return replace(state, sums=selected_sums(state.terms, state.me, state.identity, state.share, task.keys, stream))
+
+
+def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:
+    return joined([table.ravel() for table in rows.tables(tables)])
+
+
+def asked(step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = ()) -> bytes:
+    """Name what masks depend on besides the plan.
+
+    Privacy: a pass shares its budget over its tables. If parties were asked for different tables, a party asked for
+    many could be covered only by the narrower noise of a party asked for few. The masks therefore depend on the
+    tables: such a sum does not cancel.
+    """
+    return f"{step.name} {digest(canonical_json([tables, merged]))}".encode()
