@@ -27,7 +27,7 @@ Stage = Literal[
     "finished",
 ]
 
-# Which stage may follow which; the picture in the README is drawn from this table, and every schedule obeys it.
+# Which stage may follow which; the picture in docs/protocol.md is drawn from this table, and every schedule obeys it.
 TRANSITIONS: dict[str, dict[Stage, tuple[Stage, ...]]] = {
     "dp-subn": {
         "joining": ("correlations", "initial", "parameters"),
@@ -126,7 +126,7 @@ def _initial(plan: Plan, budget: Fraction) -> list[Step]:
     found = []
     for party, picks in enumerate(plan.picks):
         if picks:
-            # The very first variable is drawn blindly: it costs nothing (SPEC section 9, no. 6).
+            # The very first variable is drawn blindly: it costs nothing (protocol/papers.md, no. 6).
             is_private = picks > 1 or any(plan.picks[:party])
             spends = {party: budget} if is_private else {}
             found.append(Step(f"initial/{party + 1}", "initial", (party,), budget, spends))
@@ -151,7 +151,7 @@ def _accumulate(_plan: Plan, everybody: tuple[int, ...], budget: Fraction) -> li
 
 def _replace(plan: Plan, everybody: tuple[int, ...], budget: Fraction) -> list[Step]:
     # Privacy: the rows of party k are inside S_k, ..., S_K, each under fresh noise, so theorem 5 of the paper
-    # does not hold; the exposures to come are charged when the first one is made (SPEC section 9, no. 5).
+    # does not hold; the exposures to come are charged when the first one is made (protocol/papers.md, no. 5).
     return [
         Step(f"update/{k + 1}", "update", (k - 1, k) if k else (k,), budget, {k: (plan.parties - k) * budget})
         for k in everybody

@@ -21,7 +21,8 @@ Vector = NDArray[np.int64]
 Privacy = Literal["pure", "zcdp"]
 Choice = Literal["permute-and-flip", "exponential"]
 
-# Privacy: bounded neighbours. Changing one row's values takes one count down and another up (SPEC section 1).
+# Privacy: bounded neighbours. Changing one row's values takes one count down and another up
+# (docs/protocol.md, section 1).
 SENSITIVITY = 2  # in L1; and the square of the sensitivity in L2
 
 

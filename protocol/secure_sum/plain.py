@@ -2,8 +2,9 @@
 
 It does not know what the cells count, and it cannot decrypt: the curator hands that in.
 
-Three noise modes (SPEC 4.3), one shape: `contribute` at a party, `open` at the curator. What noise stays in the
-total does not depend on the transport, so that an experiment may leave the cryptography out and stay exact.
+Three noise modes (docs/protocol.md, section 4.3), one shape: `contribute` at a party, `open` at the curator. What
+noise stays in the total does not depend on the transport, so that an experiment may leave the cryptography out and
+stay exact.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the curator asks in each stage of a run, and what it concludes from the answers (SPEC section 5).
+"""What the curator asks in each stage of a run, and what it concludes from the answers (docs/protocol.md, section 5).
 
 It does not know in which order stages come (`schedule`), who has answered (`run`), or any row.
 """
