@@ -1,6 +1,6 @@
 """A party's answers: the only functions of a run that read rows, each after its step has been charged.
 
-It does not know whether it may answer (`requests`) or what it costs (`schedule`).
+It does not know whether it may answer (`protocol.stages.requests`) or what it costs (`protocol.plan.schedule`).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """What the curator asks in each stage of a run, and what it concludes from the answers (docs/protocol.md, section 5).
 
-It does not know in which order stages come (`schedule`), who has answered (`run`), or any row.
+It does not know in which order stages come (`protocol.plan.schedule`), who has answered (`protocol.run.curator`), or
+any row.
 """
 
 from collections.abc import Callable, Mapping, Sequence

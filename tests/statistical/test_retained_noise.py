@@ -159,7 +159,7 @@ def test_theorem_5_is_false_because_the_first_rows_are_released_again_under_fres
     """Show the papers' slip no. 5 (protocol/papers.md).
 
     Whoever knows the other parties' rows holds K independent noisy copies of the first party's counts. Their
-    least exceeds the true count by `shift` or more with probability P(noise >= shift)^K. One row more or less moves a
+    least exceeds the true count by x or more with probability P(noise >= x)^K. One row more or less moves a
     count by one, and if all of it cost e3 once, that could change no probability by more than exp(alpha),
     alpha = e3 / 2 for one count.
     """
