@@ -15,7 +15,7 @@ CuratorError
 └── StoreUnavailable    the store or a disk does not take what was given: nothing is lost, try again
     └── Displaced       another curator serves the database now: this one must end
 
-It does not know HTTP: `problems` maps this tree, and `protocol.errors`, in one place.
+It does not know HTTP: `curator.http.problems` maps this tree, and `protocol.errors`, in one place.
 """
 
 from protocol.errors import SubnError

@@ -122,7 +122,8 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # who stands in front is known (`edges.OnlyFromProxy`); nobody else's word is taken
+        # The proxy in front is known (`curator.http.middleware.OnlyFromProxy`); no other's headers are believed.
+        proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
         ssl_context_factory=None if line is None else lambda *_: line.context,

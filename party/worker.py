@@ -1,6 +1,7 @@
 """The party at work: fetches tasks, has them answered, delivers the answers; it goes on where a kill left it.
 
-It does not know how a task is answered (`answering`) or how requests are signed (`client`).
+It does not know how a task is answered (`party.answering.answering`) or how requests are signed
+(`party.curator_link.client`).
 
 Every state of waiting is one log line, and nothing that goes wrong ends the work: it is said, and tried again. The
 one exception is a ledger that was set back: with it, nothing is answered until the data owner has acknowledged that.

@@ -36,7 +36,8 @@ def laplace_variance(alpha: Fraction) -> float:
 def discrete_laplace(alpha: Fraction, size: int, stream: Stream, *, word_bits: int = WORD_BITS) -> NDArray[np.int64]:
     """|X| is 0 with probability (1-q)/(1+q), q = exp(-alpha), and else 1 + G for a geometric G; the sign is a coin.
 
-    The bits of G are independent (SPEC 4.1). Fewer `word_bits` give the same law with more refinement, for tests.
+    The bits of G are independent (docs/protocol.md, section 4.1). Fewer `word_bits` give the same law with more
+    refinement, for tests.
     """
     coins = _laplace_coins(alpha, word_bits)
     noise = np.empty(size, dtype=np.int64)

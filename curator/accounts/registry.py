@@ -1,6 +1,6 @@
 """Who takes part and what they offer: operators' keys, one-time codes, parties, their offers, and schemas.
 
-It does not know runs or HTTP; who may call what is decided before (`authentication`).
+It does not know runs or HTTP; who may call what is decided before (`curator.accounts.authentication`).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """`subn-curator certificate`: what the server proves itself with, made, taken over, renewed, shown.
 
-It does not know how certificates are made (`x509`) or kept (`certificates`).
+It does not know how certificates are made (`curator.home.x509`) or kept (`curator.home.certificates`).
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """`subn-curator`: setting a curator up and serving it.
 
-It does not know how requests are answered (`api`) or operators' commands (`subn`).
+It does not know how requests are answered (`curator.app`) or operators' commands (`subn`).
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """`subn demo`: made-up hospitals, a curator and a real run on this machine, from nothing to a published table.
 
-It does not know how processes are kept (`processes`): it tells the story with the project's own commands.
+It does not know how processes are kept (`curator.experiments.processes`): it tells the story with the project's own
+commands.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """`subn evaluate` on the command line.
 
-It does not know how anything is measured (`evaluation`).
+It does not know how anything is measured (`curator.experiments.evaluation`).
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """`subn evaluate`: how well a synthetic table stands for the real rows.
 
-It does not know how command lines are parsed (`evaluation_cli`) or how the synthetic rows were made.
+It does not know how command lines are parsed (`curator.experiments.evaluate_command`) or how the synthetic rows were
+made.
 
 Privacy: what it finds is computed from the real rows without noise. It is for whoever holds all of them.
 """

@@ -1,6 +1,7 @@
 """`subn simulate`: one experiment from files to files.
 
-It does not know how command lines are parsed (`cli`) or how a run works (`simulation`).
+It does not know how command lines are parsed (`curator.experiments.simulate_command`) or how a run works
+(`curator.experiments.simulation`).
 """
 
 import json

@@ -1,6 +1,6 @@
 """TLS as the curator's server speaks it and as its parties check it.
 
-It does not know where certificates come from (`certificates`).
+It does not know where certificates come from (`curator.home.certificates`).
 """
 
 import ssl

@@ -1,6 +1,6 @@
 """Who calls: the dependencies by which routes learn a party's or an operator's name, or refuse.
 
-It does not know how signatures and keys are checked (`authentication`).
+It does not know how signatures and keys are checked (`curator.accounts.authentication`).
 """
 
 import re

@@ -1,6 +1,6 @@
 """What those who watch over the service ask: whether it lives, whether it can work, and its metrics.
 
-It does not know how that is found out (`health`, `metrics`).
+It does not know how that is found out (`curator.operations.health`, `curator.operations.metrics`).
 """
 
 import hmac

@@ -1,6 +1,7 @@
 """What parties ask of the curator: enrolment, keys, offers, tasks, answers, and what is known of them.
 
-It does not know how answers are judged (`orchestrator`) or signatures checked (`callers`).
+It does not know how answers are judged (`curator.runs.orchestrator`) or signatures checked
+(`curator.accounts.authentication`).
 """
 
 from typing import Annotated, Any

@@ -1,6 +1,6 @@
 """The results of a run over HTTP: published files, and tables of any length drawn anew.
 
-It does not know how results are made (`publication`, `results`).
+It does not know how results are made (`curator.results.publication`, `curator.results.fresh_tables`).
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
 """What the curator tells Prometheus: counters of this process, and figures worked out from the store when asked.
 
-It does not know who may ask (`api`), or any value of a table: labels are names of parties, methods, stages, routes.
+It does not know who may ask (`curator.http.health_routes`), or any value of a table: labels are names of parties,
+methods, stages, routes.
 """
 
 from collections.abc import Iterator, Mapping

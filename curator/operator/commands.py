@@ -1,6 +1,6 @@
 """`subn plan|run|runs|watch|wait|cancel|get|parties|schemas`: driving a curator from the command line.
 
-It does not know HTTP (`operator_client`) or how progress is drawn (`progress`).
+It does not know HTTP (`curator.operator.client`) or how progress is drawn (`curator.operator.progress`).
 """
 
 import argparse

@@ -6,7 +6,7 @@
     run.wait()
     table = run.table()                                # {"age": [...], ...}: pandas.DataFrame(table) works
 
-It does not know HTTP (`operator_client`), and it does without the server: no framework, no database.
+It does not know HTTP (`curator.operator.client`), and it does without the server: no framework, no database.
 """
 
 import csv

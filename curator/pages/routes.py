@@ -1,4 +1,4 @@
-"""The operator's pages, all of them: what `api` adds to the application, and signing in and out.
+"""The operator's pages, all of them: what `curator.app` adds to the application, and signing in and out.
 
 It does not know what the other pages show (`party_pages`, `plan_page`, `run_pages`).
 """

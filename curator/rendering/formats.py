@@ -132,7 +132,7 @@ def marked(text: str) -> Markup:
 
 
 def factor(text: str) -> str:
-    """A factor that `promises.odds_factor` gave: a number, or in words that it is too large for one."""
+    """A factor that `protocol.plan.promises.odds_factor` gave: a number, or in words that it is too large for one."""
     return f"× {text}" if text[0].isdigit() else text
 
 

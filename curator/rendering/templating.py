@@ -1,4 +1,4 @@
-"""Templates of pages and reports: what they are given is text, never markup, unless `formats` made it.
+"""Templates of pages and reports: values are text, never markup, unless `curator.rendering.formats` made them.
 
 It does not know what is shown.
 """

@@ -1,6 +1,6 @@
 """Published files, and tables of any length drawn anew from what a run published, as streams.
 
-It does not know HTTP, or how a run came to its end (`publication`).
+It does not know HTTP, or how a run came to its end (`curator.results.publication`).
 """
 
 import csv

@@ -1,6 +1,6 @@
 """Runs from their beginning to their end: answers in, tasks out, every step of the state machine in one transaction.
 
-It does not know HTTP or asyncio (`relay`); its functions may be called from any thread.
+It does not know HTTP or asyncio (`curator.runs.relay`); its functions may be called from any thread.
 
 The order of effects: same bytes for a step, same answer; other bytes, refused; else the pure state machine checks
 the answer, and answer and event are stored together. What follows from a step's last answer may take minutes (a sum is

@@ -1,6 +1,6 @@
 """How a run comes into memory: newly begun, or rebuilt from the store as it was.
 
-It does not know what happens to it then (`orchestrator`).
+It does not know what happens to it then (`curator.runs.orchestrator`).
 """
 
 from collections.abc import Callable

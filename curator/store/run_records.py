@@ -1,6 +1,6 @@
 """What is stored of runs: their rows, answers and events, each function inside the caller's transaction.
 
-It does not know when a run moves on (`orchestrator`).
+It does not know when a run moves on (`curator.runs.orchestrator`).
 """
 
 import json

@@ -1,6 +1,6 @@
 """The curator's tables, and engines for SQLite and PostgreSQL that lose nothing they have confirmed.
 
-It does not know what the rows mean, or how older databases become this one (`migrations`).
+It does not know what the rows mean, or how older databases become this one (`curator.store.migrations`).
 """
 
 from typing import Any

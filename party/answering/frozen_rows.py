@@ -1,6 +1,6 @@
 """The coded rows of a run, as they were when this party joined it: in a file of the party's own, until the run ends.
 
-It does not know where rows come from (`source`).
+It does not know where rows come from (`party.source`).
 
 Privacy: a row that is corrected between two answers of one run could lie open in their difference, so that a run
 goes on with the rows that it began with, even after a restart.

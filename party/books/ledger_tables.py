@@ -1,6 +1,6 @@
 """The ledger's tables: their SQL, step by step from version to version, and what their rows mean.
 
-It does not know which changes are allowed (`ledger`).
+It does not know which changes are allowed (`party.books.ledger`).
 """
 
 import json

@@ -1,6 +1,6 @@
 """The party's home: its files, and party.toml, in which the data owner rules what may leave.
 
-It does not know runs; whether one is allowed is `policy`'s question.
+It does not know runs; whether one is allowed is `party.answering.policy`'s question.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The party.toml that `subn-party init` writes: every setting with what it means, to be filled in by the data owner.
 
-It does not know how settings are read (`settings`).
+It does not know how settings are read (`party.home.settings`).
 """
 
 TEMPLATE = """\

@@ -1,7 +1,7 @@
 """What a party tells the Prometheus of its own house: its account, its answers, its health.
 
-It does not know who may ask (`api`), or any value or count of a table: labels are data sets, stages, kinds of errors.
-Privacy: how long counting takes might tell of the rows; it is not measured here.
+It does not know who may ask (`party.app`), or any value or count of a table: labels are data sets, stages, kinds of
+errors. Privacy: how long counting takes might tell of the rows; it is not measured here.
 """
 
 from collections import Counter as Count

@@ -1,6 +1,6 @@
 """Turning facts into pages: the templates, and how numbers, times and hashes are written in them.
 
-It does not know which page shows what (`pages`).
+It does not know which page shows what (`party.pages.routes`).
 """
 
 from collections.abc import Callable

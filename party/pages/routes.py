@@ -1,7 +1,7 @@
 """The data owner's pages: what is asked, what it costs, what left, what is noted; and the owner's word on it.
 
-It does not know how pages are written (`page_render`) or who may see them (`entry`). Nothing here reads a row, but for
-`comparing`, whose findings stay here.
+It does not know how pages are written (`party.pages.rendering`) or who may see them (`party.pages.guard`). Nothing here
+reads a row, but for `party.comparison.comparison`, whose findings stay here.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """What the data owner reads: a request in one sentence, the standing rules, and the log's events, in plain words.
 
-It does not know pages or the command line. The numbers come from `showing` as they are.
+It does not know pages or the command line. The numbers come from `party.views` as they are.
 """
 
 from collections.abc import Iterator, Mapping

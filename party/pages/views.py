@@ -1,6 +1,7 @@
 """What each of the data owner's pages shows, gathered from ledger, log and settings.
 
-It does not know HTML, routes or sessions. Numbers are those of `showing`, which the command line and JSON print too.
+It does not know HTML, routes or sessions. Numbers are those of `party.views`, which the command line and JSON print
+too.
 """
 
 from collections.abc import Sequence
@@ -166,7 +167,7 @@ class Views:
 
 
 def _brief(request: Request) -> dict[str, Any]:
-    """One line of a list; the names are those of `showing.described`."""
+    """One line of a list; the names are those of `party.views.described`."""
     return {
         "run": request.run,
         "plan": request.plan_hash,

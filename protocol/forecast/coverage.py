@@ -1,6 +1,7 @@
 """What the tables of a plan will say about pairs of attributes: how noisily they count one, or that they leave it out.
 
-It does not know what noise does to a table (`typical`), and it foresees no network: only how many pairs one will hold.
+It does not know what noise does to a table (`protocol.forecast.typical_tables`), and it foresees no network: only how
+many pairs one will hold.
 """
 
 import math

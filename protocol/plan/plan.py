@@ -1,6 +1,6 @@
 """The plan: everything that a run will do, in public numbers, agreed before any row is read.
 
-It does not know what follows from it (`terms`) or how good defaults are chosen (`presets`).
+It does not know what follows from it (`protocol.plan.terms`) or how good defaults are chosen (`protocol.plan.presets`).
 """
 
 from fractions import Fraction

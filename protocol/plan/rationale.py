@@ -1,6 +1,6 @@
 """Why a plan is as it is, in words for whoever weighs it: worked out again from the plan's public numbers.
 
-It does not know rows, and it decides nothing: `presets` and `tuning` do.
+It does not know rows, and it decides nothing: `protocol.plan.presets` and `protocol.plan.tuning` do.
 """
 
 from fractions import Fraction

@@ -22,7 +22,8 @@ Vector = NDArray[np.int64]
 Privacy = Literal["pure", "zcdp"]
 Choice = Literal["permute-and-flip", "exponential"]
 
-# Privacy: bounded neighbours. Changing one row's values takes one count down and another up (SPEC section 1).
+# Privacy: bounded neighbours. Changing one row's values takes one count down and another up
+# (docs/protocol.md, section 1).
 _RHO_UNITS = 10**18  # rho is rounded down to these, so that it can be read
 _EPSILON_UNITS = 10**9  # to which what zcdp has spent is rounded up
 SENSITIVITY = 2  # in L1; and the square of the sensitivity in L2

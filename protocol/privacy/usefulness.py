@@ -1,6 +1,6 @@
 """How much detail a budget allows under its noise: exact, and from public numbers alone.
 
-It does not know phases (`schedule`) or how noise is drawn (`noise_laws`).
+It does not know phases (`protocol.plan.schedule`) or how noise is drawn (`protocol.privacy.mechanisms`).
 """
 
 from fractions import Fraction

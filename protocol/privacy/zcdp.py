@@ -43,7 +43,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=16)
 def _bounds(delta: Fraction) -> tuple[tuple[int, int], ...]:
-    """Every order alpha in units of 2^-40, and its offset rounded up to units of 2^-64 (zcdp.md, 2)."""
+    """Every order alpha in units of 2^-40, and its offset rounded up to units of 2^-64 (zcdp.md, section 2)."""
     return tuple((order, _offset(order, delta)) for order in map(_order, _OCTAVES))
 
 
@@ -67,7 +67,7 @@ def root_below(square: Fraction) -> Fraction:
 
 
 def share_variance(rho: Fraction, shares: int) -> Fraction:
-    """The variance of each of `shares` discrete Gaussians whose sum makes one table rho-zCDP (zcdp.md, 4)."""
+    """The variance of each of `shares` discrete Gaussians whose sum makes one table rho-zCDP (zcdp.md, section 4)."""
     if shares == 1:
         return 1 / rho
     variance = max(_NARROWEST_SHARE, (1 + _SHARE_SLACK) / (shares * rho))

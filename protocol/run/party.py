@@ -2,8 +2,9 @@
 
 It does not know sockets, storage or clocks; rows are given as `Rows`, and randomness as a stream.
 
-The order of effects is the caller's (SPEC section 6): `check` a task, charge its step, then `answer` it; store the
-new state before the reply leaves, and never answer from one that has answered (`privacy.md` says what that would show).
+The order of effects is the caller's (docs/protocol.md, section 6): `check` a task, charge its step, then `answer` it;
+store the new state before the reply leaves, and never answer from one that has answered
+(`protocol/privacy/privacy.md` says what that would show).
 """
 
 from dataclasses import dataclass, replace

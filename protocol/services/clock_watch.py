@@ -7,7 +7,7 @@ clock that nobody sets.
 from dataclasses import dataclass, field
 
 LARGEST_JUMP_MS = 10_000
-LARGEST_DIFFERENCE_MS = 60_000  # a fifth of what ends the conversation (`authentication`)
+LARGEST_DIFFERENCE_MS = 60_000  # a fifth of what ends the conversation (`protocol.messages.signatures`)
 SHOWN_MS = 60_000  # how long a jump is told
 HEARD_MS = 600_000  # how long a peer's time counts
 

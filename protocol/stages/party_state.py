@@ -1,6 +1,6 @@
 """What a party knows of a run: kept, never sent, and never printed.
 
-It does not know how it came to know it (`participant`).
+It does not know how it came to know it (`protocol.run.party`).
 """
 
 from collections.abc import Mapping

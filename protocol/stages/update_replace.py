@@ -35,7 +35,7 @@ from protocol.tables.marginal import Table
 class Replace(UpdateRule):
     def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
         # Privacy: the rows of party k are inside S_k, ..., S_K, each under fresh noise, so theorem 5 of the paper
-        # does not hold; the exposures to come are charged when the first one is made (SPEC section 9, no. 5).
+        # does not hold; the exposures to come are charged when the first one is made (protocol/papers.md, no. 5).
         budget = plan.split[2]
         return [
             Step(f"update/{k + 1}", "update", (k - 1, k) if k else (k,), budget, {k: (plan.parties - k) * budget})

@@ -5,7 +5,7 @@ It does not know noise: what comes out of here is private until a mechanism has 
 Cost: a table over coded columns takes about n (variables + 1) simple operations, and tables that follow one another
 share the codes of the variables that they begin with. Rows are read in pieces that stay in the cache, so that 10^8
 rows need no memory beside their columns (1 byte per code up to 256 codes); there a table takes about 0.2 seconds.
-Binary domains are also kept bit-packed (`bitcounts`). No operation depends on what the rows hold.
+Binary domains are also kept bit-packed (`protocol.tables.bit_counting`). No operation depends on what the rows hold.
 """
 
 from collections.abc import Hashable, Sequence

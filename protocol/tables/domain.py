@@ -1,6 +1,7 @@
 """Variables: what tables are counted over, after the schema's attributes have been encoded.
 
-It does not know attributes' labels (`schema`) or how they become variables (`encoding`).
+It does not know attributes' labels (`protocol.tables.schema`) or how they become variables
+(`protocol.tables.encoding`).
 
 Base variables come first, one column of codes each. A generalised variable (hierarchical encoding) has
 no column of its own: its code follows from its base variable's code through `groups`.

@@ -1,6 +1,6 @@
 """Encodings: how attributes become variables, and back.
 
-It does not know labels, bins or missing tokens (`attributes`, `coding`).
+It does not know labels, bins or missing tokens (`protocol.tables.attributes`, `protocol.tables.coding`).
 
 `native`        one variable per attribute
 `binary`        ceil(log2 size) bits per attribute, the most significant first

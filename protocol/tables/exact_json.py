@@ -1,6 +1,6 @@
 """Numbers and JSON as people write them, read without rounding and written in one way.
 
-It does not know what the numbers mean. Budgets have their own spelling (`exact`).
+It does not know what the numbers mean. Budgets have their own spelling (`protocol.exact`).
 """
 
 import json

@@ -1,6 +1,6 @@
 """One column's fields: text becomes a code or a class of bad value, and a code becomes text again.
 
-It does not know rows, sources or what is done about a bad value (`coding`).
+It does not know rows, sources or what is done about a bad value (`protocol.tables.coding`).
 """
 
 from bisect import bisect_right

@@ -1,6 +1,6 @@
 """The schema: which attributes a table has, agreed before any data is read.
 
-It does not know data, or how attributes become variables (`encoding`).
+It does not know data, or how attributes become variables (`protocol.tables.encoding`).
 """
 
 from collections.abc import Iterator, Mapping

@@ -94,7 +94,7 @@ def cover(
     primes_only: bool = False,
     largest_view: int = LARGEST_VIEW,
 ) -> Cover:
-    """The best cover of these variables, among all that rows and columns build (SPEC section 5, phase 1)."""
+    """The best cover of these variables, among all that rows and columns build (docs/protocol.md, section 5.1)."""
     return _cover(tuple(domain_sizes), objective, budgets, primes_only, largest_view)
 
 

@@ -43,7 +43,7 @@ def browser(no_process_is_left: None) -> Iterator[Browser]:
 
 @pytest.fixture
 def watch(browser: Browser) -> Iterator[Callable[..., Watched]]:
-    """Each call opens one more watched page; settings are those of Playwright's `new_context`."""
+    """Each call opens one more watched page; settings are those of Playwright's new_context."""
     with ExitStack() as pages:
 
         def another(**settings: Any) -> Watched:

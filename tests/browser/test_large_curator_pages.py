@@ -1,6 +1,6 @@
 """The operator's pages when there is much to show: 30 parties, 200 attributes, 500 runs, long names in any script.
 
-Real server, store and protocol, in one process; the flows on real processes are in `test_curator_pages`.
+Real server, store and protocol, in one process; the flows on real processes are in test_curator_pages.py.
 """
 
 import json

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from tests.browser.watching import Watched
+from tests.support.documents import ROOT, document, marked
 
-ROOT = Path(__file__).parents[2]
 PATIENCE = 300  # seconds that the README promises, for everything
 LABELS = {
     "first": r"data owner's pages .*: (http\S+)",
@@ -25,9 +25,7 @@ LABELS = {
 
 
 def walk() -> str:
-    found = re.search(r"<!-- walk -->\n(.*?)<!-- /walk -->", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
-    assert found is not None
-    return found[1]
+    return marked(document("README.md"), "walk")
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:

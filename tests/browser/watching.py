@@ -9,8 +9,9 @@ It does not know any page. Every test of a page uses it like this (fixtures of `
 
 After the test the fixture fails it if the console showed an error or a warning, a script threw, or anything was asked
 of another origin. An answer that the test provokes shows up in the console too: say so before with
-`watched.expect_error("status of 403")`. A second person at the same time (another party, another sign-in) has cookies
-of its own: the fixture `watch` makes one more watched page with each call. Screenshots go to build/screenshots.
+`Watched.expect_error("status of 403")`. A second person at the same time (another party, another sign-in) has cookies
+of its own: the fixture tests/browser/conftest.py::watch makes one more watched page with each call.
+Screenshots go to build/screenshots.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The README's pages for engineers are true: their commands, as printed, take two hospitals to a published table."""
+"""docs/operating.md is true for engineers: its commands, as printed, take two hospitals to a published table."""
 
 import re
 import shutil
@@ -14,8 +14,9 @@ import pytest
 from curator.experiments.sample_files import write_sample
 from protocol.run.manifest import verify_manifest
 from tests.containers.machinery import ROOT, Engine, Found, Project, free_port, own_address, project, run, wait
+from tests.support.documents import blocks, document, section
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+OPERATING = document("docs/operating.md")
 HOSPITALS = ("hospital-1", "hospital-2")
 ROWS = 1000
 # What a build needs, for engineers who have the source.
@@ -23,15 +24,8 @@ SOURCE = (".dockerignore", "Dockerfile", "LICENSE", "README.md", "crypto", "cura
 SOURCE += ("pyproject.toml", "requirements-build.lock", "requirements.lock")
 
 
-def blocks(heading: str) -> list[str]:
-    (section,) = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", README, re.S | re.M)
-    found = re.findall(r"```shell\n(.*?)```", section, re.S)
-    assert found
-    return found
-
-
-CURATORS = blocks("For the engineer of a curator")
-PARTYS = blocks("For a hospital's engineer")
+CURATORS = blocks(section(OPERATING, "For the engineer of a curator"), "shell")
+PARTYS = blocks(section(OPERATING, "For a hospital's engineer"), "shell")
 
 
 @dataclass
@@ -86,7 +80,7 @@ def machines(engine: Engine, tmp_path: Path) -> Iterator[Machines]:
         yield Machines(engine, tmp_path, stack)
 
 
-def test_two_hospitals_and_a_curator_follow_the_readme_to_a_published_table(machines: Machines, tmp_path: Path) -> None:
+def test_two_hospitals_and_a_curator_reach_a_published_table_as_written(machines: Machines, tmp_path: Path) -> None:
     sample, port = tmp_path / "sample", free_port()
     write_sample(sample, len(HOSPITALS), ROWS, seed=1)
     curator = machines.site("curator")

@@ -3,7 +3,6 @@
 import argparse
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,7 @@ from curator.commands import main as service_cli
 from party.commands import main as party_cli
 from party.pages.rendering import glossary
 from protocol.services.glossary import terms_in
-
-ROOT = Path(__file__).parents[2]
-TEXTS = ("README.md", "SECURITY.md", "CHANGELOG.md")
+from tests.support.documents import DOCUMENTS, GUIDES, ROOT, document
 
 
 def help_texts(parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -28,7 +25,7 @@ def help_texts(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def readable() -> dict[str, str]:
     """Everything that people read, by where it stands; markup and code are left out."""
-    found = {name: (ROOT / name).read_text(encoding="utf-8") for name in TEXTS}
+    found = {name: document(name) for name in (*DOCUMENTS, *GUIDES)}
     for folder in ("party/pages", "curator/rendering"):
         for page in sorted((ROOT / folder / "templates").glob("*.html")):
             found[f"{folder}/{page.name}"] = re.sub(

@@ -1,4 +1,4 @@
-"""The README is true: its commands run, its links lead somewhere, its picture is the transition table."""
+"""The README and docs/ are true: their commands run, and their pictures are the schedule and the transition table."""
 
 import os
 import re
@@ -14,15 +14,14 @@ import pytest
 
 from curator.subn import main
 from protocol.stages.methods import METHODS
+from tests.support.documents import DOCUMENTS, GUIDES, ROOT, blocks, document, marked
 from tests.support.small_runs import MIXED, terms_of
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = document("README.md")
 
 
 def shell_commands() -> list[str]:
-    blocks = re.findall(r"```sh\n(.*?)```", README, re.S)
-    return [line for block in blocks for line in block.splitlines() if line.strip()]
+    return [line for block in blocks(README, "sh") for line in block.splitlines() if line.strip()]
 
 
 def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +45,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_service_runs_step_by_step_as_written(tmp_path: Path) -> None:
     """With free ports instead of the README's, so that tests can run beside each other."""
-    (script,) = re.findall(r"```bash\n(.*?)```", README, re.S)
+    (script,) = blocks(README, "bash")
     ports = dict(zip(("8460", "8471", "8472"), free_ports(3), strict=True))
     script = script.replace("port = 847$k", f"port = $((k == 1 ? {ports['8471']} : {ports['8472']}))")
     script = "set -euo pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" + script.replace(
@@ -70,17 +69,17 @@ def free_ports(count: int) -> list[str]:
     return ports
 
 
-def test_the_makefile_has_the_targets_that_the_readme_names() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"^make ([a-z-]+)", README, re.M):
+def test_the_makefile_has_the_targets_that_documents_name() -> None:
+    makefile = document("Makefile")
+    texts = map(document, (*DOCUMENTS, *GUIDES))
+    named = {target for text in texts for target in re.findall(r"^make ([a-z-]+)", text, re.M)}
+    assert {"demo", "test", "check"} <= named
+    for target in named:
         assert re.search(rf"^{target}:", makefile, re.M), target
 
 
-def test_every_link_leads_to_a_file() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    assert links
-    for link in links:
-        assert (ROOT / link).is_file(), link
+def test_a_newcomer_reads_the_readme_in_ten_minutes() -> None:
+    assert len(README.splitlines()) <= 250
 
 
 def picture() -> str:
@@ -123,13 +122,14 @@ def run_picture() -> str:
     return "\n".join(lines)
 
 
+def drawn(name: str, text: str) -> str:
+    (found,) = blocks(marked(text, name), "mermaid")
+    return found.removesuffix("\n")
+
+
 def test_the_picture_of_one_run_is_the_schedule() -> None:
-    found = re.search(r"<!-- run -->\n```mermaid\n(.*?)\n```\n<!-- /run -->", README, re.S)
-    assert found is not None
-    assert found.group(1) == run_picture()
+    assert drawn("run", README) == run_picture()
 
 
 def test_the_picture_of_a_run_is_the_transition_table() -> None:
-    found = re.search(r"<!-- transitions -->\n```mermaid\n(.*?)\n```\n<!-- /transitions -->", README, re.S)
-    assert found is not None
-    assert found.group(1) == picture()
+    assert drawn("transitions", document("docs/protocol.md")) == picture()

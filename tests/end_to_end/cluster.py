@@ -208,7 +208,7 @@ class Cluster:
         )
 
     def acquaint(self, *names: str) -> None:
-        """Everybody of these notes the others' fingerprints, as if compared by voice. `trust` does it one by one."""
+        """Everybody of these notes the others' fingerprints, as if compared by voice; `subn-party trust` notes one."""
         for name in names:
             with (self.sites[name].home / "party.toml").open("a") as file:
                 for peer in names:

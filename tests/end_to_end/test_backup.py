@@ -135,7 +135,7 @@ def test_a_restored_curator_asks_again_and_nobody_spends_twice(home: Cluster, tm
 
 
 def test_a_curator_on_postgresql_is_backed_up_with_pg_dump(tmp_path: Path) -> None:
-    """As the README says: the database with its own tool first, then keys and results."""
+    """As docs/operating.md says: the database with its own tool first, then keys and results."""
     programs = Path(str(find_spec("pgserver").origin)).parent / "pginstall" / "bin"  # type: ignore[union-attr]
     dump, file, folder = tmp_path / "curator.dump", tmp_path / "curator.backup", tmp_path / "cluster/curator"
     with (

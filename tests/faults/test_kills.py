@@ -1,6 +1,6 @@
 """kill -9 of real processes over real sockets, as requests arrive, as answers leave, and at moments in between.
 
-What must hold after each is in `books`; deaths at every single effect are in `test_deaths.py`.
+What must hold after each is in `tests.faults.books`; deaths at every single effect are in `test_deaths.py`.
 """
 
 import random

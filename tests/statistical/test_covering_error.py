@@ -41,6 +41,6 @@ def test_measured_error_is_the_predicted_one(kind: str, epsilon: Fraction) -> No
 
 
 def _noise(generator: np.random.Generator, rate: Fraction, shape: tuple[int, ...]) -> np.ndarray:
-    """Discrete Laplace as a difference of geometric variables: numpy's own, apart from the sampler of `crypto`."""
+    """Discrete Laplace as a difference of geometric variables: numpy's own, apart from the sampler of crypto."""
     success = -np.expm1(-float(rate))
     return generator.geometric(success, (REPEATS, *shape)) - generator.geometric(success, (REPEATS, *shape))

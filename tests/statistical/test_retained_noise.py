@@ -157,11 +157,12 @@ def test_replaced_statistics_hold_one_share_of_noise_each():
 
 
 def test_theorem_5_is_false_because_the_first_rows_are_released_again_under_fresh_noise():
-    """SPEC 9.5. Whoever knows the other parties' rows holds K independent noisy copies of the first party's counts.
+    """Show the papers' slip no. 5 (protocol/papers.md).
 
-    Their least exceeds the true count by `shift` or more with probability P(noise >= shift)^K. One row more or less
-    moves a count by one, and if all of it cost e3 once, that could change no probability by more than
-    exp(alpha), alpha = e3 / 2 for one count.
+    Whoever knows the other parties' rows holds K independent noisy copies of the first party's counts. Their
+    least exceeds the true count by x or more with probability P(noise >= x)^K. One row more or less moves a
+    count by one, and if all of it cost e3 once, that could change no probability by more than exp(alpha),
+    alpha = e3 / 2 for one count.
     """
     noises = replaced_noise()
     least = np.min(noises, axis=0)

@@ -1,6 +1,6 @@
 """`subn sweep` on the command line.
 
-It does not know how runs are made (`sweep`) or drawn (`sweep_figures`).
+It does not know how runs are made (`curator.experiments.sweep.runner`) or drawn (`curator.experiments.sweep.figures`).
 """
 
 import argparse

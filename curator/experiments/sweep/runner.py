@@ -1,6 +1,7 @@
 """`subn sweep`: all runs of a grid, several at once, each one's result kept as soon as it is there.
 
-It does not know what a run does (`sweep_run`) or how results are drawn (`sweep_figures`).
+It does not know what a run does (`curator.experiments.sweep.run`) or how results are drawn
+(`curator.experiments.sweep.figures`).
 """
 
 import os

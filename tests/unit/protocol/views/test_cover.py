@@ -242,7 +242,7 @@ def test_uneven_budgets_win(sizes: tuple[int, ...]) -> None:
     assert uneven.error_factor == pytest.approx(sum(c ** (1 / 3) for c in uneven.summands) ** 3, rel=1e-4)
 
 
-# What is wrong in the paper (SPEC section 9)
+# What is wrong in the paper (protocol/papers.md)
 
 
 def crossing_cells(count: int, rows: int, columns: int) -> int:
