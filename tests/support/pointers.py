@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
+from protocol.privacy.noise_modes import Noise
 from tests.support.documents import ROOT
 
 PACKAGES = ("crypto", "protocol", "party", "curator")
@@ -21,7 +23,8 @@ FOLDERS = (*PACKAGES, "tests", "docs", "examples")
 NOT_OURS = {"static", "axe-core", "vectors", "__pycache__"}  # code and notes of others, and test vectors
 EXTENSIONS = "md|py|toml|json|csv|html|css|js|txt|pem|db|jsonl|backup|ipynb|yml|png|key|log"
 # Words in backticks that name a thing outside of this repository, or a word of the command line.
-OUTSIDE = {"pg_dump", "subn", *dir(builtins)}
+OUTSIDE = {"pg_dump", "subn", "step", *dir(builtins)}
+MODES = {*get_args(Noise)}  # modules are named after them
 
 
 @dataclass(frozen=True)
@@ -139,10 +142,10 @@ def lost_words(text: Text) -> Iterator[str]:
     if not text.is_code:
         return
     for word in re.findall(r"`([a-z_][a-z0-9_]*)`", text.prose):
-        if word not in text.words | options() | OUTSIDE:
+        if word not in text.words | options() | OUTSIDE | MODES:
             yield word
     for word in re.findall(r"`([a-z_][a-z0-9_]*)`", text.opening):
-        if word in modules() - OUTSIDE and word not in defined(text.file):
+        if word in modules() - OUTSIDE - MODES and word not in defined(text.file):
             yield word
 
 
