@@ -1,4 +1,4 @@
-"""The tables of what was picked by the model: counted in `tables` and `parameters`.
+"""The tables of pairs that were picked by the model, and the noise that they will have.
 
 It does not know who picks, or how.
 """
