@@ -20,8 +20,8 @@ from crypto.randomness import Stream
 from party.books import audit
 from party.curator_link.client import Curator
 from party.errors import LedgerError
+from party.files import write_file
 from party.home.home import House, UnknownRun
-from party.home.settings import write_new
 from party.operations.health import Health
 from party.operations.metrics import Metrics
 from party.pages.guard import PageGuard
@@ -49,7 +49,7 @@ def token_of(folder: Path, name: str = TOKEN_FILE) -> str:
     """A token of this home; made when it is first needed, readable for its owner alone."""
     path = folder / name
     if not path.exists():
-        write_new(path, Stream.system().take(_TOKEN_BYTES).hex() + "\n")
+        write_file(path, Stream.system().take(_TOKEN_BYTES).hex() + "\n")
     return path.read_text(encoding="ascii").strip()
 
 

@@ -18,9 +18,10 @@ from party.answering.answering import Answering
 from party.app import METRICS_TOKEN_FILE, add_metrics, make_app, token_of
 from party.curator_link.client import Curator, Log
 from party.errors import SettingsError
+from party.files import write_file
 from party.home.home import House, opened
 from party.home.lock import served_alone
-from party.home.settings import Home, pinned_ca, write_new
+from party.home.settings import Home, pinned_ca
 from party.logs import places
 from party.operations.health import Health
 from party.operations.metrics import Metrics
@@ -47,7 +48,7 @@ async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[st
         local = asyncio.create_task(server.serve(sockets=[listener]))
         _stop_on_signals(server)
         host, port = listener.getsockname()
-        write_new(house.home.address, f"http://{host}:{port}\n")
+        write_file(house.home.address, f"http://{host}:{port}\n")
         house.audit.append("started", version=version("dp-subn"))
         log("listening", url=f"http://{host}:{port}", party=curator.name, curator=curator.url)
         await asyncio.wait({work, local}, return_when=asyncio.FIRST_COMPLETED)

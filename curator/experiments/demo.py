@@ -18,6 +18,7 @@ from typing import Any
 from curator.experiments.processes import ProgramFailed, Programs, installed, run
 from curator.experiments.quality import errors_against
 from curator.experiments.sample_files import write_sample
+from curator.files import write_file
 from curator.home.certificates import Certificates
 from curator.operator.client import ENDS, CuratorClient
 from curator.operator.progress import Screen, describe_run
@@ -141,8 +142,7 @@ def _start_curator(wishes: Wishes, programs: Programs) -> tuple[str, Path]:
     program, home = installed("subn-curator"), wishes.folder / "curator"
     made = json.loads(run([program, "init", "--home", home, "--json"]))
     key_file = wishes.folder / "operator.key"
-    key_file.touch(mode=0o600)
-    key_file.write_text(made["operator_key"] + "\n", encoding="utf-8")
+    write_file(key_file, made["operator_key"] + "\n")
     curator = programs.start("curator", [program, "serve", "--home", home, "--port", "0"])
     return str(curator.wait_for("listening")["url"]), key_file
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import httpx
 
+from curator.files import PUBLIC, whole_file
 from curator.home.tls import client_context
 from protocol.errors import OperatorError, SubnError
 from protocol.messages.signatures import VERSION_HEADER
@@ -112,18 +113,15 @@ class CuratorClient:
 
     def download(self, run: str, name: str, to: Path, rows: int | None = None) -> None:
         """The file appears whole or not at all."""
-        unfinished = to.with_name(to.name + ".part")
         query = {} if rows is None else {"rows": rows}
         try:
             with self._http.stream("GET", f"/v1/runs/{_segment(run)}/{name}", params=query) as response:
                 _refuse_problem(response)
-                with unfinished.open("wb") as file:
+                with whole_file(to, PUBLIC) as file:
                     for chunk in response.iter_bytes(_CHUNK):
                         file.write(chunk)
         except httpx.HTTPError as error:
-            unfinished.unlink(missing_ok=True)
             raise self._unreachable(error) from error
-        unfinished.replace(to)
 
     def events(self, run: str, after: int = 0) -> Iterator[dict[str, Any]]:
         """What happens in a run until it ends; a broken connection is taken up where it broke."""

@@ -11,11 +11,12 @@ from party import views as showing
 from party.books import audit as audit_log
 from party.commands.result import Said, call, curator_of, line_options, unknown_dataset
 from party.errors import SettingsError
+from party.files import write_file
 from party.home import backup as backups
 from party.home.home import House, opened
 from party.home.keys import own_fingerprint
 from party.home.lock import served_alone
-from party.home.settings import Home, write_new
+from party.home.settings import Home
 from party.logs import json_log, log_libraries
 from party.worker import lost
 from protocol.messages.http import Receipt
@@ -86,7 +87,7 @@ def export(home: Home, chosen: Any) -> Said:
     text = json.dumps(data, ensure_ascii=False, indent=2)
     if chosen.out is None:
         return Said(data, [text])
-    write_new(chosen.out, text + "\n")
+    write_file(chosen.out, text + "\n")
     return Said({"written": str(chosen.out)}, [f"written to {chosen.out}"])
 
 

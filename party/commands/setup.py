@@ -16,11 +16,12 @@ from party.commands.result import TRIES, Said, call, curator_of, line_options, u
 from party.curator_link.client import Curator, Declined, TalkError, Untrusted
 from party.curator_link.introduction import introduced
 from party.errors import SettingsError
+from party.files import write_file
 from party.home import keys, settings
 from party.home.home import House, opened
 from party.home.keys import OwnKeys, own_fingerprint, peer_fingerprint
 from party.home.lock import served_alone
-from party.home.settings import CuratorSettings, Home, schema_of, write_new
+from party.home.settings import CuratorSettings, Home, schema_of
 from protocol.errors import DataError
 from protocol.messages.fingerprint_words import fits, spoken
 from protocol.messages.pins import checked_pin, parted
@@ -31,7 +32,7 @@ def init(home: Home, _chosen: Any) -> Said:
     is_new = not (home.keys / keys.CURRENT).exists()
     own = keys.make(home.keys) if is_new else keys.load(home.keys)
     if not home.settings.exists():
-        write_new(home.settings, settings.template())
+        write_file(home.settings, settings.template())
     if is_new:
         Audit(home.audit).append("made", fingerprint=own_fingerprint(own))
     data = {"home": str(home.path), "settings": str(home.settings), "fingerprint": own_fingerprint(own), "new": is_new}

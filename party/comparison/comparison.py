@@ -19,8 +19,9 @@ from party import source
 from party.books.ledger import Request
 from party.comparison.classifier import Scores, scores
 from party.errors import PolicyRefusal
+from party.files import write_file
 from party.home.home import House
-from party.home.settings import Dataset, write_new
+from party.home.settings import Dataset
 from protocol.errors import DataError
 from protocol.tables.distance import average_distance, distances
 from protocol.tables.domain import Codes
@@ -69,7 +70,7 @@ def kept(house: House, request: Request) -> dict[str, Any] | None:
 def keep_table(house: House, request: Request, table: bytes) -> None:
     """The published table, as the curator signed it: public, and the only thing that this needs from outside."""
     house.home.comparisons.mkdir(mode=0o700, exist_ok=True)
-    write_new(place_of(house, request).table, table.decode("utf-8"))
+    write_file(place_of(house, request).table, table.decode("utf-8"))
 
 
 def compare(house: House, request: Request, target: str | None = None) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def compare(house: House, request: Request, target: str | None = None) -> dict[s
     except Exception as error:
         # Privacy: the text of an error of a library may quote values.
         raise CannotCompare(f"the comparison could not be worked out ({type(error).__name__})") from None
-    write_new(place_of(house, request).findings, json.dumps(found, ensure_ascii=False))
+    write_file(place_of(house, request).findings, json.dumps(found, ensure_ascii=False))
     house.audit.append("compared", run=request.run)
     return found
 

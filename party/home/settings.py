@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails
 
 from party.errors import SettingsError
+from party.files import write_file
 from party.home.settings_template import TEMPLATE
 from protocol.errors import SchemaError
 from protocol.exact import Exact
@@ -197,7 +198,7 @@ def add_curator(home: Home, name: str, url: str, key: bytes, ca: str) -> Setting
     if load(home).curator is not None:
         raise SettingsError(f"{home.settings}: has a section [curator] already; remove it to change the curator")
     if ca:
-        write_new(home.ca, ca)
+        write_file(home.ca, ca)
     return _append(home, "[curator]", {"name": name, "url": url, "key": key.hex(), "ca": _ca_setting(ca)})
 
 
@@ -215,7 +216,7 @@ def change_curator(home: Home, key: bytes, ca: str) -> Settings:
         if line.strip() == "[curator]":
             lines += [f"key = {_toml(key.hex())}", f"ca = {_toml(_ca_setting(ca))}"]
     if ca:
-        write_new(home.ca, ca)
+        write_file(home.ca, ca)
     return _replaced(home, before, "\n".join(lines) + "\n")
 
 
@@ -242,16 +243,6 @@ def add_peer(home: Home, name: str, fingerprint: str) -> Settings:
     return _append(home, f"[peers.{_toml(name)}]", {"fingerprint": fingerprint})
 
 
-def write_new(path: Path, text: str) -> None:
-    """The file appears whole or not at all, for its owner's eyes only."""
-    draft = path.with_name(path.name + ".draft")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-
-
 def _append(home: Home, section: str, values: dict[str, str]) -> Settings:
     lines = [section, *(f"{key} = {_toml(value)}" for key, value in values.items())]
     before = _read(home.settings)
@@ -259,11 +250,11 @@ def _append(home: Home, section: str, values: dict[str, str]) -> Settings:
 
 
 def _replaced(home: Home, before: str, after: str) -> Settings:
-    write_new(home.settings, after)
+    write_file(home.settings, after)
     try:
         return load(home)
     except SettingsError:
-        write_new(home.settings, before)
+        write_file(home.settings, before)
         raise
 
 

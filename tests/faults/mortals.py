@@ -140,7 +140,7 @@ class World:
         self._watch()
         keys: Any = type("Known", (), {"key": self.desk.keys.signing, "know": lambda *_: None})()
         homes = [make_home(folder / f"party-{k + 1}", k, keys, rows=rows, **rules) for k in range(len(rows))]
-        for name in ("write_table", "write_text", "_settle"):
+        for name in ("write_table", "write_file"):
             monkeypatch.setattr(publication, name, partial(fate.around, CURATOR, getattr(publication, name)))
         self._now = ""
         freeze = answering.frozen_rows.freeze
