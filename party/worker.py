@@ -14,14 +14,13 @@ from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import verify
 from party.answering.answering import Answering, Outgoing
-from party.curator_link.client import LONGEST_POLL, Backoff, Curator, Declined, Log, silent
+from party.curator_link.client import Backoff, Curator, Declined, Log, silent
 from party.errors import RolledBack
 from party.home.home import House
 from protocol.errors import SubnError
-from protocol.messages.http import Receipt
+from protocol.messages.http import ENDS, LONGEST_POLL, SentReceipt
 from protocol.messages.signatures import RECEIPT, receipt_text_of_digest
 
-ENDS = ("finished", "failed", "refused", "cancelled", "timed_out")
 DECISION_SECONDS = 5  # how soon the data owner's word is noticed, and the end of a run
 
 
@@ -142,12 +141,12 @@ class Worker:
         return True
 
 
-def lost(house: House, receipts: Sequence[Receipt]) -> list[Receipt]:
+def lost(house: House, receipts: Sequence[SentReceipt]) -> list[SentReceipt]:
     """Answers that this party has signed and that its ledger does not know."""
     return house.ledger.check_against([receipt for receipt in receipts if _is_own(house, receipt)])
 
 
-def check_not_rolled_back(house: House, receipts: Sequence[Receipt]) -> None:
+def check_not_rolled_back(house: House, receipts: Sequence[SentReceipt]) -> None:
     """Privacy: who goes on with an old ledger spends a second time what it has forgotten."""
     missing = lost(house, receipts)
     if missing:
@@ -159,7 +158,7 @@ def check_not_rolled_back(house: House, receipts: Sequence[Receipt]) -> None:
         )
 
 
-def _is_own(house: House, receipt: Receipt) -> bool:
+def _is_own(house: House, receipt: SentReceipt) -> bool:
     text = receipt_text_of_digest(receipt.plan, receipt.step, receipt.charge, receipt.digest, receipt.delta)
     return any(_has_signed(key, text, receipt.signature) for key in house.keys.signed_with)
 

@@ -20,10 +20,11 @@ from curator.experiments.quality import errors_against
 from curator.experiments.sample_files import write_sample
 from curator.files import write_file
 from curator.home.certificates import Certificates
-from curator.operator.client import ENDS, CuratorClient
+from curator.operator.client import CuratorClient
 from curator.operator.progress import Screen, describe_run
 from protocol.errors import PlanError
 from protocol.exact import exact
+from protocol.messages.http import ENDS
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.schema import Schema
 

@@ -13,8 +13,8 @@ from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBea
 
 from curator.accounts.authentication import SignedRequest
 from curator.errors import NotAuthenticated, WrongVersion
-from curator.interface import Enrolment
 from curator.service import Service
+from protocol.messages.http import Enrolment
 from protocol.messages.signatures import (
     NONCE_HEADER,
     PARTY_HEADER,

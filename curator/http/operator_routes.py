@@ -16,11 +16,11 @@ from crypto.signing import fingerprint
 from curator import interface as wire
 from curator.accounts.registry import Offer, PartyRecord
 from curator.http.dependencies import Operator, TheService
-from curator.interface import PartyName, RunId
 from curator.runs.views import moment, moment_or_none
 from curator.service import Service
 from protocol.forecast.costs import forecast
 from protocol.forecast.error import predicted
+from protocol.messages.http import PartyName, RunId
 from protocol.messages.pins import joined, pin_of
 from protocol.messages.tasks import Hash
 from protocol.plan.rationale import reasons

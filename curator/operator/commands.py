@@ -13,11 +13,12 @@ from time import monotonic, sleep
 from typing import Any
 
 from crypto.randomness import Stream
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
 from curator.results import multiple_tables as copies
 from protocol.errors import OperatorError
+from protocol.messages.http import ENDS
 
 DEFAULT_URL = "https://127.0.0.1:8460"
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}

@@ -24,10 +24,11 @@ from typing import Any, TypedDict, Unpack
 
 from crypto.randomness import Stream
 from curator import interface as wire
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
 from protocol.exact import exact
+from protocol.messages.http import ENDS
 from protocol.plan.plan import Method, Noise, Preset, ScoreName, Update
 from protocol.privacy.mechanisms import Choice, Privacy
 from protocol.run.manifest import Manifest, verify_manifest

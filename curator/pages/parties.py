@@ -15,10 +15,10 @@ from curator.errors import Forbidden
 from curator.http import operator_routes
 from curator.http.dependencies import TheService
 from curator.http.operator_routes import After
-from curator.interface import PartyName
 from curator.pages.frame import PageRoute, Sending, SignedIn, page, see_other
 from curator.service import Service
 from protocol.errors import SubnError
+from protocol.messages.http import PartyName
 
 _PER_PAGE = 100
 _NAME: TypeAdapter[str] = TypeAdapter(PartyName)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from curator import interface as wire
+from protocol.messages.http import ENDS
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
 
@@ -68,7 +69,7 @@ def _cell(run: wire.Run, party: str, due: Sequence[Step]) -> Cell:
         return Cell("done", "✓ done")
     if run.step in names and party in {entry.party for entry in run.waiting_for}:
         return Cell("now", f"● waiting{part}")
-    if run.state in wire.ENDS:
+    if run.state in ENDS:
         return Cell("none", f"not done{part}")
     return Cell("", part.strip() if done else "later")
 

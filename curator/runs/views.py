@@ -17,6 +17,8 @@ from curator.store import run_records as records
 from curator.store.run_records import Event, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties
+from protocol.exact import exact
+from protocol.messages.http import OwnRun, SentReceipt
 from protocol.plan.plan import Plan
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
@@ -81,10 +83,10 @@ class RunViews:
             record = _found(db, run)
             return _terms(record, schema_text(db, record.schema_hash))
 
-    def of_party(self, party: str) -> list[wire.OwnRun]:
+    def of_party(self, party: str) -> list[OwnRun]:
         with self.store.reading() as db:
             return [
-                wire.OwnRun(
+                OwnRun(
                     run=record.id,
                     plan=record.plan_hash,
                     state=record.state,
@@ -94,17 +96,17 @@ class RunViews:
                 for record in records.runs_with(db, party)
             ]
 
-    def receipts(self, party: str) -> list[wire.SentReceipt]:
+    def receipts(self, party: str) -> list[SentReceipt]:
         """Everything that this party has ever delivered, in its own signed words."""
         with self.store.reading() as db:
             plans = {record.id: record.plan_hash for record in records.runs_with(db, party)}
             return [
-                wire.SentReceipt(
+                SentReceipt(
                     run=reply.run,
                     plan=plans[reply.run],
                     step=reply.step,
-                    charge=reply.charge,
-                    delta=reply.delta,
+                    charge=exact(reply.charge),
+                    delta=exact(reply.delta),
                     digest=reply.digest,
                     signature=reply.receipt.hex(),
                 )

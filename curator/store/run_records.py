@@ -12,8 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from curator.store.tables import events, members, meta, replies, runs
-
-ACTIVE = ("joining", "running")
+from protocol.messages.http import ACTIVE
 
 SIGNING_KEY = "signing key"  # what `remember` calls the one that parties know
 

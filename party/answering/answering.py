@@ -27,7 +27,7 @@ from party.home.home import House
 from party.logs import json_log, places
 from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.exact import digest
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 from protocol.messages.signatures import RECEIPT, receipt_text
 from protocol.messages.tasks import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
 from protocol.plan.agreement import agree
@@ -98,7 +98,7 @@ class Answering:
         answers = [self._answer_invitation(r) for r in waiting if self._ledger.answered(r.run, JOINING) is None]
         return [one for one in answers if one is not None]
 
-    def undelivered(self, receipts: Iterable[Receipt], open_runs: Iterable[str]) -> list[Outgoing]:
+    def undelivered(self, receipts: Iterable[SentReceipt], open_runs: Iterable[str]) -> list[Outgoing]:
         """What a kill kept from leaving: answers in the ledger for which the curator has no receipt."""
         self._catch_up()
         arrived = {(receipt.plan, receipt.step, receipt.digest) for receipt in receipts}
@@ -279,7 +279,7 @@ class Answering:
             self._ledger.settle(run, "refused", reason)
             self._forget(request)
         # Noted as a receipt that costs nothing, so that it is not taken for one that the ledger has lost.
-        noted = Receipt(
+        noted = SentReceipt.model_construct(  # the curator may call the run anything
             run=run,
             plan=task.plan,
             step=task.step,

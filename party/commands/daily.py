@@ -19,7 +19,7 @@ from party.home.lock import served_alone
 from party.home.settings import Home
 from party.logs import json_log, log_libraries
 from party.worker import lost
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 
 
 def serve(home: Home, _chosen: Any) -> Said:
@@ -138,7 +138,7 @@ def _acknowledge(home: Home, dataset: str | None) -> Said:
     return Said(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
 
 
-def _charged_to(house: House, missing: list[Receipt], dataset: str | None) -> str:
+def _charged_to(house: House, missing: list[SentReceipt], dataset: str | None) -> str:
     """Which data set pays for runs that the ledger has forgotten altogether: a receipt does not say."""
     known = list(house.settings.datasets)
     if dataset is None and len(known) > 1 and any(house.ledger.request(one.run) is None for one in missing):

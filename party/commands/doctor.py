@@ -25,7 +25,7 @@ from party.home import keys, settings
 from party.home.home import House, opened
 from party.home.settings import CuratorSettings, Home, pinned_ca
 from party.worker import lost
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 from protocol.messages.versions import SPOKEN
 from protocol.services import diagnosis as findings
 from protocol.services.connection import distrust, is_loopback
@@ -194,7 +194,7 @@ def _curator(home: Home) -> Iterator[Finding]:
                 yield Finding("peers", "warn", f"the fingerprint of {name} is not compared", mend)
 
 
-def _receipts(house: House, receipts: list[Receipt]) -> Iterator[Finding]:
+def _receipts(house: House, receipts: list[SentReceipt]) -> Iterator[Finding]:
     missing = lost(house, receipts)
     if missing:
         what = f"the curator holds {len(missing)} answers that the ledger has forgotten: it was set back"

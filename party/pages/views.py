@@ -10,7 +10,6 @@ from crypto.signing import fingerprint
 from party.books import audit
 from party.books.ledger import Entry, Request
 from party.comparison import comparison as comparing
-from party.curator_link.client import PeerRecord
 from party.home.home import House
 from party.home.keys import own_fingerprint, peer_fingerprint
 from party.logs import utc_now
@@ -18,6 +17,7 @@ from party.pages import schema_diff as beside
 from party.pages import sentences as words
 from party.pages import timeline
 from party.views import account, accounts, described, line_of, listed
+from protocol.messages.http import Peer
 from protocol.plan.plan import Plan
 from protocol.plan.promises import not_promised, odds_factor, promises
 
@@ -96,7 +96,7 @@ class Views:
         facts = {"problems": problems, "count": len(everything), "search": search}
         return _paged("entries", wanted, page, _LINES_A_PAGE) | facts
 
-    def peers(self, roster: Sequence[PeerRecord] | None) -> dict[str, Any]:
+    def peers(self, roster: Sequence[Peer] | None) -> dict[str, Any]:
         """The curator's roster where it is known, else the parties of former requests; with what is noted of them."""
         found = self._shown_by(roster) if roster is not None else self._met()
         own = self._house.curator.name
@@ -135,7 +135,7 @@ class Views:
     def _is_compared(self, request: Request) -> bool:
         return comparing.kept(self._house, request) is not None
 
-    def _shown_by(self, roster: Sequence[PeerRecord]) -> dict[str, tuple[str, bool]]:
+    def _shown_by(self, roster: Sequence[Peer]) -> dict[str, tuple[str, bool]]:
         return {
             peer.name: (
                 peer_fingerprint(bytes.fromhex(peer.signing_key), bytes.fromhex(peer.exchange_key)),

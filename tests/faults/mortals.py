@@ -20,7 +20,7 @@ from party.answering import answering
 from party.answering.answering import Answering
 from party.books.audit import Audit
 from party.books.ledger import Ledger
-from party.curator_link.client import Backoff, RunRecord, Unreachable
+from party.curator_link.client import Backoff, Unreachable
 from party.curator_link.client import Declined as Refused
 from party.home import settings
 from party.home.home import House
@@ -28,7 +28,6 @@ from party.home.keys import OwnKeys
 from party.home.settings import Home
 from party.worker import Worker
 from protocol.errors import SubnError
-from protocol.messages.http import Receipt
 from tests.faults.books import check_books
 from tests.support.curator import Desk
 from tests.support.party import make_home
@@ -91,15 +90,13 @@ class Line:
         self._world.fate.moment(self._name)
 
     async def my_runs(self) -> Any:
-        found = self._world.ask(lambda desk: desk.views.of_party(self._name))
-        return [RunRecord.model_validate(one.model_dump()) for one in found]
+        return self._world.ask(lambda desk: desk.views.of_party(self._name))
 
     async def clock_difference(self) -> int:
         return 0
 
     async def receipts(self) -> Any:
-        found = self._world.ask(lambda desk: desk.views.receipts(self._name))
-        return [Receipt.model_validate_json(one.model_dump_json()) for one in found]
+        return self._world.ask(lambda desk: desk.views.receipts(self._name))
 
 
 class MortalParty:

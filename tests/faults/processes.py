@@ -21,7 +21,7 @@ import psutil
 from crypto.randomness import Stream
 from curator.accounts.registry import Directory
 from curator.home.keys import CuratorKeys
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.runs.ports import system_clock
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
@@ -29,6 +29,7 @@ from curator.store.store import Store
 from party.home import keys, settings
 from party.home.keys import peer_fingerprint
 from party.home.settings import Home
+from protocol.messages.http import ENDS
 from protocol.tables.coding import labels
 from tests.faults.books import check_books
 from tests.faults.proxy import Proxy

@@ -248,7 +248,7 @@ def test_a_party_sees_its_own_runs_and_receipts(desk):
     assert [(one.run, one.state) for one in desk.views.of_party("party-1")] == [(run, "joining")]
     assert desk.views.of_party("party-3") == []
     (receipt,) = desk.views.receipts("party-1")
-    assert (receipt.run, receipt.step, receipt.charge) == (run, "joining", "0")
+    assert (receipt.run, receipt.step, receipt.charge) == (run, "joining", 0)
     assert receipt.digest == hashlib.sha256(sent.body).hexdigest()
     assert receipt.signature == sent.receipt.hex()
     assert desk.views.receipts("party-2") == []
@@ -332,7 +332,7 @@ def test_a_refusal_later_fails_the_run(desk):
         desk.deliver(desk.parties[number], outgoing(desk, number))
     desk.deliver(desk.parties[2], desk.parties[2].refuse(run, desk.orchestrator.inbox("party-3")[1], "no budget"))
     assert state(desk, run) == ("failed", "party-3")
-    assert desk.views.receipts("party-3")[-1].charge == "0"
+    assert desk.views.receipts("party-3")[-1].charge == 0
     assert kinds(desk, run)[-2:] == ["answered", "ended"]
 
 
