@@ -4,7 +4,7 @@ It does not know how requests are served, and it holds no secrets.
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -15,6 +15,7 @@ from protocol.plan.plan import Method, Noise, Preset, ScoreName, Update
 from protocol.privacy.mechanisms import Choice, Privacy
 from protocol.tables.encoding import EncodingName
 
+Item = TypeVar("Item")
 _Patience = Annotated[int, Field(ge=1, le=365 * 24 * 3600)]
 SentText = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _ExactText = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
@@ -205,6 +206,11 @@ class Event(Told):
 
 class Page(Told):
     next: Annotated[str | None, Field(description="give it as `after` for the next page")]
+
+
+def split_page(found: list[Item], limit: int) -> tuple[list[Item], bool]:
+    """Return the page's items, and whether more follow: one more than `limit` was asked for."""
+    return found[:limit], len(found) > limit
 
 
 class Parties(Page):

@@ -16,13 +16,13 @@ import uvicorn
 
 from party.answering.answering import Answering
 from party.app import METRICS_TOKEN_FILE, add_metrics, make_app, token_of
-from party.curator_link.client import Curator, Log
+from party.curator_link.client import Curator
 from party.errors import SettingsError
 from party.files import write_file
 from party.home.home import House, opened
 from party.home.lock import served_alone
 from party.home.settings import Home, pinned_ca
-from party.logs import places
+from party.logs import Log, places
 from party.operations.health import Health
 from party.operations.metrics import Metrics
 from party.worker import Worker

@@ -14,9 +14,10 @@ from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import verify
 from party.answering.answering import Answering, Outgoing
-from party.curator_link.client import Backoff, Curator, Declined, Log, silent
+from party.curator_link.client import Backoff, Curator, Declined
 from party.errors import RolledBack
 from party.home.home import House
+from party.logs import Log, silent
 from protocol.errors import SubnError
 from protocol.messages.http import ENDS, LONGEST_POLL, SentReceipt
 from protocol.messages.signatures import RECEIPT, receipt_text_of_digest

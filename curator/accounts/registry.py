@@ -10,8 +10,8 @@ from hashlib import sha256
 from sqlalchemy import Connection, delete, insert, select, update
 
 from crypto.randomness import Stream
+from curator.clock import Clock
 from curator.errors import Conflict, Forbidden, NotFound
-from curator.runs.ports import Clock
 from curator.store.run_records import runs_with
 from curator.store.store import Store
 from curator.store.tables import codes, offers, operator_keys, parties, schemas

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from curator.accounts.registry import Directory
+from curator.clock import system_clock
 from curator.commands.output import say
 from curator.commands.ready import ask
 from curator.errors import SettingsError
 from curator.home.certificates import RENEW_DAYS, Certificates
 from curator.home.keys import CuratorKeys
-from curator.runs.ports import system_clock
 from curator.settings import Settings
 from curator.store.store import Store
 from protocol.messages.pins import pin_of

@@ -15,13 +15,13 @@ from typing import Any
 from crypto.randomness import Stream
 from crypto.signing import fingerprint
 from curator.accounts.registry import Directory
+from curator.clock import system_clock
 from curator.commands.certificate import add_certificate_options, make_certificates, renew_certificate, show_certificate
 from curator.commands.doctor import doctor
 from curator.commands.output import say
 from curator.errors import SettingsError, StoreUnavailable
 from curator.home.certificates import Certificates
 from curator.home.keys import CuratorKeys
-from curator.runs.ports import system_clock
 from curator.settings import Settings
 from curator.store.run_records import SIGNING_KEY, correct
 from curator.store.store import Store

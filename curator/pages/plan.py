@@ -17,12 +17,11 @@ from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from curator import interface as wire
 from curator.accounts.registry import Offer, SchemaRecord
-from curator.http import operator_routes
 from curator.http.dependencies import TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, form_values, page, see_other
 from curator.pages.plan_form import EPSILONS, fields, request_of
 from curator.pages.run_grid import dearest
-from curator.runs.planning import request_digest
+from curator.runs.planning import plan_forecast, request_digest
 from curator.service import Service
 from protocol.errors import PlanError, SubnError
 from protocol.plan.promises import odds_factor, promises
@@ -99,17 +98,17 @@ def forecast(request: Request, _session: SignedIn, service: TheService) -> Respo
 
 
 @router.post("/runs")
-async def start(request: Request, session: Sending, service: TheService) -> Response:
+async def start(request: Request, _session: Sending, service: TheService) -> Response:
     filled = ImmutableMultiDict((name, str(value)) for name, value in (await request.form()).multi_items())
-    run = await run_in_threadpool(_start, session.label, service, filled)
+    run = await run_in_threadpool(_start, service, filled)
     return see_other(f"/runs/{run}")
 
 
-def _start(label: str, service: Service, filled: Filled) -> str:
+def _start(service: Service, filled: Filled) -> str:
     body = _request(filled, Offers.of(service, filled))
     # Retry safety: the same form sent twice is one run; the same page with another plan in it is another.
     key = sha256(f"{filled.get('key', '')} {request_digest(body)}".encode()).hexdigest()
-    return operator_routes.create_run(label, body, service, Response(), key).run
+    return service.orchestrator.create_run(body, key)[0]
 
 
 def _request(filled: Filled, offers: Offers) -> wire.PlanRequest:
@@ -126,7 +125,7 @@ def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any
         terms = service.orchestrator.plan(_request(filled, offers))
     except (SubnError, CryptoError) as error:
         return {"refused": str(error)}
-    found = operator_routes.plan_forecast(terms)
+    found = plan_forecast(terms)
     return {
         "refused": None,
         "forecast": found,

@@ -6,12 +6,12 @@ It does not change anything.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
 
 from curator import interface as wire
 from curator.accounts.registry import schema_text
+from curator.clock import moment, moment_or_none
 from curator.errors import NotFound
 from curator.store import run_records as records
 from curator.store.run_records import Event, RunRecord
@@ -130,14 +130,6 @@ def _entry(record: RunRecord) -> wire.RunEntry:
         created=moment(record.created),
         updated=moment(record.updated),
     )
-
-
-def moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def moment_or_none(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else moment(milliseconds)
 
 
 def _found(db: Connection, run: str) -> RunRecord:

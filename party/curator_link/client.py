@@ -24,6 +24,7 @@ from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
 from party.curator_link.tls import trusting
+from party.logs import Log, silent
 from protocol.errors import CURATOR, SubnError
 from protocol.identity import Identity
 from protocol.messages.http import (
@@ -96,13 +97,6 @@ class Backoff:
     def seconds(self, failures: int, stream: Stream) -> float:
         ceiling = min(self.longest, self.first * 2 ** min(failures, 30))
         return float(ceiling) * stream.below(1 << 32) / (1 << 32)
-
-
-Log = Callable[..., None]
-
-
-def silent(_event: str, **_fields: Any) -> None:
-    """The log of who keeps none."""
 
 
 class Curator:

@@ -16,9 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from party.books.ledger import REFUSAL, Entry, State
 from party.books.ledger_tables import RECOVERED
-from party.curator_link.client import Log
 from party.errors import LedgerError
 from party.home.home import House
+from party.logs import Log
 from party.operations.health import Health
 from protocol.errors import CURATOR
 from protocol.services.clock_watch import ClockWatch

@@ -20,9 +20,9 @@ import psutil
 
 from crypto.randomness import Stream
 from curator.accounts.registry import Directory
+from curator.clock import system_clock
 from curator.home.keys import CuratorKeys
 from curator.operator.client import CuratorClient, CuratorUnreachable
-from curator.runs.ports import system_clock
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
 from curator.store.store import Store

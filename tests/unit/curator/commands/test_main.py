@@ -16,11 +16,11 @@ import pytest
 from crypto.signing import fingerprint
 from curator.accounts.authentication import Authentication
 from curator.accounts.registry import Directory
+from curator.clock import system_clock
 from curator.commands.main import main
 from curator.errors import NotAuthenticated, SettingsError
 from curator.home.keys import CuratorKeys
 from curator.home.tls import client_context
-from curator.runs.ports import system_clock
 from curator.server import listening
 from curator.settings import Settings
 from curator.store.store import Store
