@@ -9,7 +9,7 @@ from typing import Any
 from party import service
 from party import views as showing
 from party.books import audit as audit_log
-from party.commands.result import Said, call, curator_of, line_options, unknown_dataset
+from party.commands.result import Result, Seams, call, curator_of, unknown_dataset
 from party.errors import SettingsError
 from party.files import write_file
 from party.home import backup as backups
@@ -22,13 +22,13 @@ from party.worker import lost
 from protocol.messages.http import SentReceipt
 
 
-def serve(home: Home, _chosen: Any) -> Said:
+def serve(home: Home, chosen: Any) -> Result:
     log_libraries()
-    service.serve(home, json_log, **line_options)
-    return Said({"stopped": True})
+    service.serve(home, json_log, **chosen.seams)
+    return Result({"stopped": True})
 
 
-def requests(home: Home, chosen: Any) -> Said:
+def requests(home: Home, chosen: Any) -> Result:
     with opened(home) as house:
         if chosen.request is not None:
             facts = [showing.described(house, house.known(chosen.request))]
@@ -36,42 +36,42 @@ def requests(home: Home, chosen: Any) -> Said:
             found = [one for one in house.ledger.requests() if chosen.all or one.state != "ended"]
             facts = [showing.listed(house, request) for request in found]
     lines = [line for one in facts for line in (*showing.in_words(one), "")]
-    return Said(facts, lines or ["nobody asks for anything"])
+    return Result(facts, lines or ["nobody asks for anything"])
 
 
-def accept(home: Home, chosen: Any) -> Said:
+def accept(home: Home, chosen: Any) -> Result:
     return _decide(home, chosen.request, True, "")
 
 
-def refuse(home: Home, chosen: Any) -> Said:
+def refuse(home: Home, chosen: Any) -> Result:
     return _decide(home, chosen.request, False, chosen.reason)
 
 
-def ledger(home: Home, chosen: Any) -> Said:
+def ledger(home: Home, chosen: Any) -> Result:
     if chosen.action == "acknowledge":
-        return _acknowledge(home, chosen.dataset)
+        return _acknowledge(home, chosen.dataset, chosen.seams)
     with opened(home) as house:
         accounts = showing.accounts(house)
         entries = [showing.line_of(entry) for entry in house.ledger.entries(dataset=chosen.dataset)]
         if chosen.dataset is not None and chosen.dataset not in accounts:
             raise unknown_dataset(house, chosen.dataset)
     shown = {name: one for name, one in accounts.items() if chosen.dataset in (None, name)}
-    return Said({"accounts": shown, "entries": entries}, [*_account_lines(shown), *_entry_lines(entries)])
+    return Result({"accounts": shown, "entries": entries}, [*_account_lines(shown), *_entry_lines(entries)])
 
 
-def audit(home: Home, chosen: Any) -> Said:
+def audit(home: Home, chosen: Any) -> Result:
     problems = audit_log.verify(home.audit)
     if chosen.action == "verify":
         count = sum(1 for _ in audit_log.entries(home.audit)) if not problems else 0
         lines = problems or [f"{home.audit}: {count} entries, the chain is whole"]
-        return Said({"problems": problems, "entries": count}, lines, 1 if problems else 0)
+        return Result({"problems": problems, "entries": count}, lines, 1 if problems else 0)
     found = [entry for entry in audit_log.readable(home.audit) if audit_log.holds(entry, chosen.search)]
     last = found[-chosen.last :] if chosen.last > 0 else []
     lines = [json.dumps(entry, ensure_ascii=False) for entry in last]
-    return Said({"entries": last, "problems": problems}, [*lines, *(f"BROKEN: {problem}" for problem in problems)])
+    return Result({"entries": last, "problems": problems}, [*lines, *(f"BROKEN: {problem}" for problem in problems)])
 
 
-def export(home: Home, chosen: Any) -> Said:
+def export(home: Home, chosen: Any) -> Result:
     with opened(home) as house:
         data = {
             "version": 1,
@@ -86,40 +86,40 @@ def export(home: Home, chosen: Any) -> Said:
         house.audit.append("exported", what=str(chosen.out or "standard output"))
     text = json.dumps(data, ensure_ascii=False, indent=2)
     if chosen.out is None:
-        return Said(data, [text])
+        return Result(data, [text])
     write_file(chosen.out, text + "\n")
-    return Said({"written": str(chosen.out)}, [f"written to {chosen.out}"])
+    return Result({"written": str(chosen.out)}, [f"written to {chosen.out}"])
 
 
-def backup(home: Home, chosen: Any) -> Said:
+def backup(home: Home, chosen: Any) -> Result:
     made = backups.make(home, chosen.file)
     lines = [
         f"written to {chosen.file}: {len(made['files'])} files, and no row of any table",
         "it holds this party's secret keys: keep it where nobody else reads, as you keep the home",
     ]
-    return Said({"written": str(chosen.file), **made}, lines)
+    return Result({"written": str(chosen.file), **made}, lines)
 
 
-def restore(home: Home, chosen: Any) -> Said:
+def restore(home: Home, chosen: Any) -> Result:
     found = backups.restore(home, chosen.file)
     lines = [
         f"{home.path} is as it was at {found['made']}",
         "if it has answered anything since, `subn-party serve` stops until that is charged: "
         "`subn-party ledger acknowledge`",
     ]
-    return Said({"restored": str(home.path), **found}, lines)
+    return Result({"restored": str(home.path), **found}, lines)
 
 
-def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Said:
+def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Result:
     with opened(home) as house:
         request = house.decide(run, is_accepted, reason, "command line")
     lines = [f"{run} is {request.state}; the service tells the curator within seconds, or when it is started"]
-    return Said({"run": run, "state": request.state}, lines)
+    return Result({"run": run, "state": request.state}, lines)
 
 
-def _acknowledge(home: Home, dataset: str | None) -> Said:
+def _acknowledge(home: Home, dataset: str | None, seams: Seams) -> Result:
     with served_alone(home.lock), opened(home) as house:
-        missing = lost(house, call(curator_of(house), lambda line: line.receipts()))
+        missing = lost(house, call(curator_of(house, seams), lambda line: line.receipts()))
         charged = _charged_to(house, missing, dataset)
         house.ledger.acknowledge(missing, charged)
         for one in missing:
@@ -135,7 +135,7 @@ def _acknowledge(home: Home, dataset: str | None) -> Said:
             )
     data = [one.model_dump(mode="json", exclude={"signature"}) for one in missing]
     lines = [f"charged {showing.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
-    return Said(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
+    return Result(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
 
 
 def _charged_to(house: House, missing: list[SentReceipt], dataset: str | None) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from party.books import audit
-from party.commands.result import Said, call, curator_of
+from party.commands.result import Result, Seams, call, curator_of
 from party.commands.setup import checked, roster_of
 from party.curator_link.tls import trusting
 from party.home import keys, settings
@@ -35,7 +35,7 @@ _SECONDS = 10.0
 _DAY = 24 * 3600
 
 
-def doctor(home: Home, _chosen: Any) -> Said:
+def doctor(home: Home, chosen: Any) -> Result:
     looks: list[tuple[str, Look]] = [
         ("versions", _versions),
         ("home", lambda: _home(home)),
@@ -44,10 +44,10 @@ def doctor(home: Home, _chosen: Any) -> Said:
         ("ledger", lambda: _ledger(home)),
         ("audit log", lambda: _audit(home)),
         ("connection", lambda: _connection(home)),
-        ("curator", lambda: _curator(home)),
+        ("curator", lambda: _curator(home, chosen.seams)),
     ]
     found = findings.examine(looks)
-    return Said(findings.data_of(found), [one.line for one in found], findings.code_of(found))
+    return Result(findings.data_of(found), [one.line for one in found], findings.code_of(found))
 
 
 def _versions() -> Iterator[Finding]:
@@ -177,14 +177,14 @@ def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]
         yield findings.lasting("certificate", days, SOON_DAYS, "the operator: `subn-curator certificate renew`")
 
 
-def _curator(home: Home) -> Iterator[Finding]:
+def _curator(home: Home, seams: Seams) -> Iterator[Finding]:
     if settings.load(home).curator is None:
         return
     with opened(home) as house:
-        receipts = call(curator_of(house, tries=1), lambda line: line.receipts())
+        receipts = call(curator_of(house, seams, tries=1), lambda line: line.receipts())
         yield Finding("enrolment", "ok", f"the curator knows {house.curator.name}, and signs with the key noted")
         yield from _receipts(house, receipts)
-        for peer in roster_of(house):
+        for peer in roster_of(house, seams):
             name = peer["name"]
             if peer["noted"] is not None and not peer["compared"]:
                 mend = "ask its data owner; if the keys were changed, correct the section in party.toml"

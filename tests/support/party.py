@@ -52,6 +52,11 @@ def no_wait(_seconds: float) -> Any:
     return asyncio.sleep(0)
 
 
+def seams_to(fake: FakeCurator) -> dict[str, Any]:
+    """What leads a command to the fake curator instead of the network."""
+    return {"transport": fake.transport(), "clock": lambda: NOW, "sleep": no_wait, "backoff": Backoff(0, 0)}
+
+
 def make_home(
     folder: Path,
     number: int,

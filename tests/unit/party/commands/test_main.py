@@ -13,14 +13,12 @@ import pytest
 from fastapi import Request, Response
 
 from crypto.signing import SigningKey
-from party.commands import result as said
 from party.commands.main import main
-from party.curator_link.client import Backoff
 from party.home import settings
 from party.views import amount
 from protocol.messages.fingerprint_words import spoken
-from tests.support.fake_curator import NOW, URL, FakeCurator
-from tests.support.party import NO_DELTA, Party, fingerprint_of, make_home, no_wait, run_terms, write_keys
+from tests.support.fake_curator import URL, FakeCurator
+from tests.support.party import NO_DELTA, Party, fingerprint_of, make_home, run_terms, seams_to, write_keys
 from tests.support.small_runs import BITS, MIXED, identity
 
 RUN = "run-1"
@@ -41,12 +39,8 @@ port = 0
 
 
 @pytest.fixture
-def fake(monkeypatch) -> FakeCurator:
-    curator = FakeCurator()
-    options = {"transport": curator.transport(), "clock": lambda: NOW, "sleep": no_wait, "backoff": Backoff(0, 0)}
-    for name, option in options.items():
-        monkeypatch.setitem(said.line_options, name, option)
-    return curator
+def fake() -> FakeCurator:
+    return FakeCurator()
 
 
 @pytest.fixture
@@ -61,11 +55,11 @@ def home(tmp_path, fake) -> Path:
 
 
 @pytest.fixture
-def told(capsys) -> Any:
+def told(capsys, fake) -> Any:
     """Runs a command; gives its exit code, what it prints and what it complains of."""
 
     def tell(*words: object) -> tuple[int, str, str]:
-        code = main([str(word) for word in words])
+        code = main([str(word) for word in words], seams_to(fake))
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
