@@ -20,8 +20,9 @@ from party.curator_link.client import Curator
 from party.errors import SettingsError
 from party.files import write_file
 from party.home.home import House, opened
+from party.home.layout import Home
 from party.home.lock import served_alone
-from party.home.settings import Home, pinned_ca
+from party.home.settings import pinned_ca
 from party.logs import Log, places
 from party.operations.health import Health
 from party.operations.metrics import Metrics

@@ -15,9 +15,9 @@ from time import perf_counter, sleep
 from types import FrameType
 from typing import Any
 
+from curator.experiments.evaluation import errors_against
 from curator.experiments.processes import ProgramFailed, Programs, installed, run
-from curator.experiments.quality import errors_against
-from curator.experiments.sample_files import write_sample
+from curator.experiments.sample_data import write_sample
 from curator.files import write_file
 from curator.home.certificates import Certificates
 from curator.operator.client import CuratorClient

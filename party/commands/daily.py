@@ -15,8 +15,8 @@ from party.files import write_file
 from party.home import backup as backups
 from party.home.home import House, opened
 from party.home.keys import own_fingerprint
+from party.home.layout import Home
 from party.home.lock import served_alone
-from party.home.settings import Home
 from party.logs import json_log, log_libraries
 from party.worker import lost
 from protocol.messages.http import SentReceipt

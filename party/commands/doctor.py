@@ -23,7 +23,8 @@ from party.commands.setup import checked, roster_of
 from party.curator_link.tls import trusting
 from party.home import keys, settings
 from party.home.home import House, opened
-from party.home.settings import CuratorSettings, Home, pinned_ca
+from party.home.layout import Home
+from party.home.settings import CuratorSettings, pinned_ca
 from party.worker import lost
 from protocol.messages.http import SentReceipt
 from protocol.messages.versions import SPOKEN

@@ -19,7 +19,7 @@ from party.commands.doctor import doctor
 from party.commands.result import Result, Seams
 from party.curator_link.client import Declined, TalkError, Untrusted
 from party.errors import LedgerError, PolicyRefusal, RolledBack
-from party.home.settings import Home
+from party.home.layout import Home
 from protocol.errors import OperatorError, SubnError
 from protocol.services.command_help import GroupedParser
 

@@ -14,7 +14,7 @@ from party.comparison import comparison as comparing
 from party.curator_link.client import Unreachable
 from party.home import settings
 from party.home.home import opened
-from party.home.settings import Home
+from party.home.layout import Home
 
 _SECONDS = 10.0
 

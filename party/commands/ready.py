@@ -8,7 +8,8 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 from party.commands.result import Result
-from party.home.settings import Home, load
+from party.home.layout import Home
+from party.home.settings import load
 
 _LOOPBACK = "127.0.0.1"
 _PATIENCE = 5.0  # seconds

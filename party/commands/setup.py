@@ -20,8 +20,9 @@ from party.files import write_file
 from party.home import keys, settings
 from party.home.home import House, opened
 from party.home.keys import OwnKeys, own_fingerprint, peer_fingerprint
+from party.home.layout import Home
 from party.home.lock import served_alone
-from party.home.settings import CuratorSettings, Home, schema_of
+from party.home.settings import CuratorSettings, schema_of
 from protocol.errors import DataError
 from protocol.messages.fingerprint_words import fits, spoken
 from protocol.messages.pins import checked_pin, parted

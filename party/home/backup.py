@@ -24,8 +24,8 @@ from party.books.ledger import Entry, Ledger, Request
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.files import sync_folder, whole_file, write_file
 from party.home import keys, settings
+from party.home.layout import SETTINGS_FILE, Home
 from party.home.lock import served_alone
-from party.home.settings import SETTINGS_FILE, Home
 from party.logs import utc_now
 from protocol.exact import canonical_json
 

@@ -14,7 +14,8 @@ from party.books.ledger import Ledger, Request
 from party.errors import SettingsError
 from party.home import keys, settings
 from party.home.keys import OwnKeys
-from party.home.settings import CuratorSettings, Home, Settings
+from party.home.layout import Home
+from party.home.settings import CuratorSettings, Settings
 from party.logs import utc_now
 from protocol.errors import OperatorError
 

@@ -25,7 +25,7 @@ from party.curator_link.client import Declined as Refused
 from party.home import settings
 from party.home.home import House
 from party.home.keys import OwnKeys
-from party.home.settings import Home
+from party.home.layout import Home
 from party.worker import Worker
 from protocol.errors import SubnError
 from tests.faults.books import check_books

@@ -23,7 +23,7 @@ import uvicorn
 
 from crypto.randomness import Stream
 from party.app import make_app
-from party.home.settings import Home
+from party.home.layout import Home
 from party.operations.health import Health
 from protocol.tables.coding import labels
 from protocol.tables.schema import Schema

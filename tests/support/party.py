@@ -19,7 +19,7 @@ from party.curator_link.client import Backoff, Curator
 from party.home import settings
 from party.home.home import House
 from party.home.keys import OwnKeys, peer_fingerprint
-from party.home.settings import Home
+from party.home.layout import Home
 from party.worker import Worker
 from protocol.plan.terms import Terms
 from protocol.tables.coding import labels

@@ -18,7 +18,7 @@ from party.books.audit import Audit, entries
 from party.books.ledger import Ledger
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.home import backup, keys
-from party.home.settings import Home
+from party.home.layout import Home
 from tests.support.curator import Desk
 
 TOML = """

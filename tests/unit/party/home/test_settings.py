@@ -6,7 +6,8 @@ import pytest
 
 from party.errors import SettingsError
 from party.files import write_file
-from party.home.settings import Home, add_curator, add_peer, dataset_for, load, schema_of, template
+from party.home.layout import Home
+from party.home.settings import add_curator, add_peer, dataset_for, load, schema_of, template
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED
 
