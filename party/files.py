@@ -28,7 +28,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         move(draft, path)
-    except BaseException:
+    except BaseException:  # also Ctrl-C: half a file is of nobody
         draft.unlink(missing_ok=True)
         raise
 
