@@ -18,7 +18,7 @@ from crypto.randomness import Stream
 from party.curator_link.client import Curator
 from party.errors import LedgerError
 from party.files import write_file
-from party.home.home import House, UnknownRun
+from party.home.home import OpenHome, UnknownRun
 from party.operations.health import Health
 from party.operations.metrics import Metrics
 from party.pages.guard import PageGuard
@@ -44,7 +44,7 @@ def token_of(folder: Path, name: str = TOKEN_FILE) -> str:
 
 
 def make_app(
-    house: House, token: str, health: Health, line: Curator | None = None, door: Door | None = None
+    opened: OpenHome, token: str, health: Health, line: Curator | None = None, door: Door | None = None
 ) -> FastAPI:
     """`line` leads to the curator; what `health` finds wrong, /readyz says."""
     door = door or Door()
@@ -58,8 +58,8 @@ def make_app(
     )
     app.add_exception_handler(SubnError, _problem)
     _add_health(app, health)
-    app.include_router(LocalInterface(house, door).router(), dependencies=[Depends(_guard(token))])
-    add_pages(app, house, door, health.trouble, line)
+    app.include_router(LocalInterface(opened, door).router(), dependencies=[Depends(_guard(token))])
+    add_pages(app, opened, door, health.trouble, line)
     app.add_middleware(PageGuard)
     return app
 
@@ -76,7 +76,7 @@ def _guard(*tokens: str) -> Callable[..., None]:
 
 
 def add_metrics(app: FastAPI, metrics: Metrics, tokens: tuple[str, ...]) -> None:
-    """For the house's own Prometheus, which needs no more than a token for this."""
+    """For the data owner's own Prometheus, which needs no more than a token for this."""
 
     @app.get("/metrics", dependencies=[Depends(_guard(*tokens))], summary="Metrics, for Prometheus")
     def scrape() -> Response:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from party.books import audit
-from party.home.home import House
+from party.home.home import OpenHome
 from party.pages.sessions import Door
 from party.views import accounts, described, line_of, listed
 
@@ -27,8 +27,8 @@ class Reason(BaseModel):
 class LocalInterface:
     """Answers from one open home; `door` lets whoever has the token into the pages."""
 
-    def __init__(self, house: House, door: Door) -> None:
-        self._house, self._door = house, door
+    def __init__(self, opened: OpenHome, door: Door) -> None:
+        self._opened, self._door = opened, door
 
     def router(self) -> APIRouter:
         router = APIRouter(prefix="/v1")
@@ -42,23 +42,23 @@ class LocalInterface:
         return router
 
     def requests(self) -> list[dict[str, Any]]:
-        return [listed(self._house, request) for request in self._house.ledger.requests()]
+        return [listed(self._opened, request) for request in self._opened.ledger.requests()]
 
     def request(self, run: str) -> dict[str, Any]:
-        return described(self._house, self._house.known(run))
+        return described(self._opened, self._opened.known(run))
 
     def accept(self, run: str) -> dict[str, Any]:
-        return described(self._house, self._house.decide(run, True, "", _BY))
+        return described(self._opened, self._opened.decide(run, True, "", _BY))
 
     def refuse(self, run: str, body: Reason | None = None) -> dict[str, Any]:
-        return described(self._house, self._house.decide(run, False, body.reason if body else "", _BY))
+        return described(self._opened, self._opened.decide(run, False, body.reason if body else "", _BY))
 
     def ledger(self) -> dict[str, Any]:
-        entries = [line_of(entry) for entry in self._house.ledger.entries()]
-        return {"accounts": accounts(self._house), "entries": entries}
+        entries = [line_of(entry) for entry in self._opened.ledger.entries()]
+        return {"accounts": accounts(self._opened), "entries": entries}
 
     def log(self, search: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_LINES)] = 100) -> dict[str, Any]:
-        path = self._house.home.audit
+        path = self._opened.home.audit
         found = [entry for entry in audit.readable(path) if audit.holds(entry, search)]
         return {"problems": audit.verify(path), "entries": list(islice(reversed(found), limit))}
 

@@ -23,7 +23,7 @@ from party.books.audit import unlogged
 from party.books.ledger import REFUSAL, Request
 from party.books.ledger_tables import Amounts
 from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unreadable
-from party.home.home import House
+from party.home.home import OpenHome
 from party.logs import json_log, places
 from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.exact import digest
@@ -72,9 +72,14 @@ class Answering:
     """`stream`, `sums` and `smallest_key` are the seams of tests and experiments; a service leaves them alone."""
 
     def __init__(
-        self, house: House, *, stream: Stream | None = None, sums: Sums | None = None, smallest_key: int = SMALLEST_BITS
+        self,
+        opened: OpenHome,
+        *,
+        stream: Stream | None = None,
+        sums: Sums | None = None,
+        smallest_key: int = SMALLEST_BITS,
     ) -> None:
-        self._house, self._ledger, self._audit = house, house.ledger, house.audit
+        self._opened, self._ledger, self._audit = opened, opened.ledger, opened.audit
         self._stream = stream or Stream.system()
         self._sums = sums
         self._smallest_key = smallest_key
@@ -119,7 +124,7 @@ class Answering:
     def tidy(self) -> None:
         """Remove rows of runs that a kill ended before they could be removed."""
         active = {request.plan_hash for request in self._ledger.requests("active")}
-        for file in self._house.home.rows.glob("*"):
+        for file in self._opened.home.rows.glob("*"):
             if file.suffix != ".rows" or file.stem not in active:  # drafts are of nobody any more
                 file.unlink()
 
@@ -139,7 +144,7 @@ class Answering:
 
     def _judged(self, task: Invitation) -> Request:
         """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again."""
-        found, run, plan = examined(self._house, task, self._smallest_key), task.proposal.run, task.plan
+        found, run, plan = examined(self._opened, task, self._smallest_key), task.proposal.run, task.plan
         decision, reasons = found.verdict.decision, found.verdict.reasons
         self._audit.append(
             "asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price), delta=str(found.delta)
@@ -178,12 +183,12 @@ class Answering:
     def _join(self, request: Request, asked: str) -> Outgoing:
         """Set the whole price aside and freeze the rows; then say yes."""
         terms, dataset = self._terms(request), request.dataset or ""
-        me, codes = place_in(self._house, terms), loaded(self._house, dataset, terms.schema)
-        budget = self._house.budget(dataset)
+        me, codes = place_in(self._opened, terms), loaded(self._opened, dataset, terms.schema)
+        budget = self._opened.budget(dataset)
         self._ledger.reserve(request.run, budget.total, budget.delta_total)
-        frozen_rows.freeze(self._house.home.rows, terms.plan_hash, terms.schema, codes)
+        frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.schema, codes)
         rows = Rows(terms.domain, terms.encoding.encode(list(codes)))
-        state, acceptance = accept(terms, me, self._house.keys.identity, rows, self._stream, self._sums_of(terms, me))
+        state, acceptance = accept(terms, me, self._opened.keys.identity, rows, self._stream, self._sums_of(terms, me))
         return self._record(request, asked, "joining", _Joined(terms, rows, Kept(state)), terms.steps[0], acceptance)
 
     # Every other task
@@ -225,9 +230,9 @@ class Answering:
             if request.state != "active" or kept is None:
                 raise OutOfTurn(CURATOR, f"asks before {request.run!r} has been joined: it is {request.state}")
             terms = self._terms(request)
-            me, own = place_in(self._house, terms), self._house.keys.identity
+            me, own = place_in(self._opened, terms), self._opened.keys.identity
             try:
-                codes = frozen_rows.thaw(self._house.home.rows, terms.plan_hash, terms.schema)
+                codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.schema)
                 found = sealed_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
             except Unreadable as error:
                 raise PolicyRefusal("this party cannot go on: what it kept of the run is damaged") from error
@@ -302,7 +307,7 @@ class Answering:
     def _outgoing(self, run: str, plan_hash: str, step: str, charged: Amounts, reply: bytes) -> Outgoing:
         charge, delta = charged
         text = receipt_text(plan_hash, step, charge, reply, delta)
-        return Outgoing(run, step, reply, sign(self._house.keys.identity.signing, RECEIPT, text))
+        return Outgoing(run, step, reply, sign(self._opened.keys.identity.signing, RECEIPT, text))
 
     # Smaller things
 
@@ -316,10 +321,10 @@ class Answering:
         """Log what a kill or a full disk left out between ledger and log: nothing leaves that the log does not tell."""
         if not self._log_may_lag:
             return
-        for entry in unlogged(self._house.home.audit, self._ledger.entries()):
+        for entry in unlogged(self._opened.home.audit, self._ledger.entries()):
             run, step = entry.run, entry.step
             if entry.mechanism == REFUSAL:
-                self._audit.append("refused", run=run, step=step, reason=self._house.known(run).reason)
+                self._audit.append("refused", run=run, step=step, reason=self._opened.known(run).reason)
                 continue
             what = {"run": run, "step": step, "mechanism": entry.mechanism}
             what |= {"charge": str(entry.charge), "delta": str(entry.delta)}
@@ -335,7 +340,7 @@ class Answering:
 
     def _forget(self, request: Request) -> None:
         self._joined.pop(request.run, None)
-        frozen_rows.forget(self._house.home.rows, request.plan_hash)
+        frozen_rows.forget(self._opened.home.rows, request.plan_hash)
 
 
 def _plan(request: Request) -> Plan:

@@ -13,7 +13,7 @@ from party.commands.result import Result, Seams, call, curator_of, unknown_datas
 from party.errors import SettingsError
 from party.files import write_file
 from party.home import backup as backups
-from party.home.home import House, opened
+from party.home.home import OpenHome, open_home
 from party.home.keys import own_fingerprint
 from party.home.layout import Home
 from party.home.lock import served_alone
@@ -29,12 +29,12 @@ def serve(home: Home, chosen: Any) -> Result:
 
 
 def requests(home: Home, chosen: Any) -> Result:
-    with opened(home) as house:
+    with open_home(home) as opened:
         if chosen.request is not None:
-            facts = [showing.described(house, house.known(chosen.request))]
+            facts = [showing.described(opened, opened.known(chosen.request))]
         else:
-            found = [one for one in house.ledger.requests() if chosen.all or one.state != "ended"]
-            facts = [showing.listed(house, request) for request in found]
+            found = [one for one in opened.ledger.requests() if chosen.all or one.state != "ended"]
+            facts = [showing.listed(opened, request) for request in found]
     lines = [line for one in facts for line in (*showing.in_words(one), "")]
     return Result(facts, lines or ["nobody asks for anything"])
 
@@ -50,11 +50,11 @@ def refuse(home: Home, chosen: Any) -> Result:
 def ledger(home: Home, chosen: Any) -> Result:
     if chosen.action == "acknowledge":
         return _acknowledge(home, chosen.dataset, chosen.seams)
-    with opened(home) as house:
-        accounts = showing.accounts(house)
-        entries = [showing.line_of(entry) for entry in house.ledger.entries(dataset=chosen.dataset)]
+    with open_home(home) as opened:
+        accounts = showing.accounts(opened)
+        entries = [showing.line_of(entry) for entry in opened.ledger.entries(dataset=chosen.dataset)]
         if chosen.dataset is not None and chosen.dataset not in accounts:
-            raise unknown_dataset(house, chosen.dataset)
+            raise unknown_dataset(opened, chosen.dataset)
     shown = {name: one for name, one in accounts.items() if chosen.dataset in (None, name)}
     return Result({"accounts": shown, "entries": entries}, [*_account_lines(shown), *_entry_lines(entries)])
 
@@ -72,18 +72,18 @@ def audit(home: Home, chosen: Any) -> Result:
 
 
 def export(home: Home, chosen: Any) -> Result:
-    with opened(home) as house:
+    with open_home(home) as opened:
         data = {
             "version": 1,
-            "party": house.settings.curator.name if house.settings.curator else None,
-            "fingerprint": own_fingerprint(house.keys),
-            "accounts": showing.accounts(house),
-            "requests": [showing.listed(house, request) for request in house.ledger.requests()],
-            "entries": [showing.line_of(entry) for entry in house.ledger.entries()],
+            "party": opened.settings.curator.name if opened.settings.curator else None,
+            "fingerprint": own_fingerprint(opened.keys),
+            "accounts": showing.accounts(opened),
+            "requests": [showing.listed(opened, request) for request in opened.ledger.requests()],
+            "entries": [showing.line_of(entry) for entry in opened.ledger.entries()],
             "audit": list(audit_log.readable(home.audit)),
             "audit_problems": audit_log.verify(home.audit),
         }
-        house.audit.append("exported", what=str(chosen.out or "standard output"))
+        opened.audit.append("exported", what=str(chosen.out or "standard output"))
     text = json.dumps(data, ensure_ascii=False, indent=2)
     if chosen.out is None:
         return Result(data, [text])
@@ -111,21 +111,21 @@ def restore(home: Home, chosen: Any) -> Result:
 
 
 def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Result:
-    with opened(home) as house:
-        request = house.decide(run, is_accepted, reason, "command line")
+    with open_home(home) as opened:
+        request = opened.decide(run, is_accepted, reason, "command line")
     lines = [f"{run} is {request.state}; the service tells the curator within seconds, or when it is started"]
     return Result({"run": run, "state": request.state}, lines)
 
 
 def _acknowledge(home: Home, dataset: str | None, seams: Seams) -> Result:
-    with served_alone(home.lock), opened(home) as house:
-        missing = lost(house, call(curator_of(house, seams), lambda line: line.receipts()))
-        charged = _charged_to(house, missing, dataset)
-        house.ledger.acknowledge(missing, charged)
+    with served_alone(home.lock), open_home(home) as opened:
+        missing = lost(opened, call(curator_of(opened, seams), lambda line: line.receipts()))
+        charged = _charged_to(opened, missing, dataset)
+        opened.ledger.acknowledge(missing, charged)
         for one in missing:
-            request = house.ledger.request(one.run)
+            request = opened.ledger.request(one.run)
             paid_by = (request.dataset if request is not None else None) or charged
-            house.audit.append(
+            opened.audit.append(
                 "acknowledged",
                 run=one.run,
                 step=one.step,
@@ -138,13 +138,13 @@ def _acknowledge(home: Home, dataset: str | None, seams: Seams) -> Result:
     return Result(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
 
 
-def _charged_to(house: House, missing: list[SentReceipt], dataset: str | None) -> str:
+def _charged_to(opened: OpenHome, missing: list[SentReceipt], dataset: str | None) -> str:
     """Which data set pays for runs that the ledger has forgotten altogether: a receipt does not say."""
-    known = list(house.settings.datasets)
-    if dataset is None and len(known) > 1 and any(house.ledger.request(one.run) is None for one in missing):
+    known = list(opened.settings.datasets)
+    if dataset is None and len(known) > 1 and any(opened.ledger.request(one.run) is None for one in missing):
         raise SettingsError(f"say with --dataset which data set the forgotten runs were about: {', '.join(known)}")
     if dataset is not None and dataset not in known:
-        raise unknown_dataset(house, dataset)
+        raise unknown_dataset(opened, dataset)
     return dataset or known[0]
 
 

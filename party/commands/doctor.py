@@ -22,7 +22,7 @@ from party.commands.result import Result, Seams, call, curator_of
 from party.commands.setup import checked, roster_of
 from party.curator_link.tls import trusting
 from party.home import keys, settings
-from party.home.home import House, opened
+from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.settings import CuratorSettings, pinned_ca
 from party.worker import lost
@@ -90,9 +90,9 @@ def _settings(home: Home) -> Iterator[Finding]:
 
 
 def _sources(home: Home) -> Iterator[Finding]:
-    with opened(home) as house:
-        for name in house.settings.datasets:
-            found = checked(house, name)
+    with open_home(home) as opened:
+        for name in opened.settings.datasets:
+            found = checked(opened, name)
             if found["fits"]:
                 yield Finding("source", "ok", f"{name}: {found['rows']:,} rows fit")
             else:
@@ -104,9 +104,9 @@ def _ledger(home: Home) -> Iterator[Finding]:
     if not home.ledger.exists():
         yield Finding("ledger", "ok", "nothing has been spent yet")
         return
-    with opened(home) as house:
-        budgets = {name: house.budget(name).left for name in house.settings.datasets}
-        entries = sum(1 for _ in house.ledger.entries())
+    with open_home(home) as opened:
+        budgets = {name: opened.budget(name).left for name in opened.settings.datasets}
+        entries = sum(1 for _ in opened.ledger.entries())
     line = sqlite3.connect(f"file:{home.ledger}?mode=ro", uri=True)
     try:
         whole = line.execute("PRAGMA integrity_check").fetchone()[0]
@@ -181,11 +181,11 @@ def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]
 def _curator(home: Home, seams: Seams) -> Iterator[Finding]:
     if settings.load(home).curator is None:
         return
-    with opened(home) as house:
-        receipts = call(curator_of(house, seams, tries=1), lambda line: line.receipts())
-        yield Finding("enrolment", "ok", f"the curator knows {house.curator.name}, and signs with the key noted")
-        yield from _receipts(house, receipts)
-        for peer in roster_of(house, seams):
+    with open_home(home) as opened:
+        receipts = call(curator_of(opened, seams, tries=1), lambda line: line.receipts())
+        yield Finding("enrolment", "ok", f"the curator knows {opened.curator.name}, and signs with the key noted")
+        yield from _receipts(opened, receipts)
+        for peer in roster_of(opened, seams):
             name = peer["name"]
             if peer["noted"] is not None and not peer["compared"]:
                 mend = "ask its data owner; if the keys were changed, correct the section in party.toml"
@@ -195,8 +195,8 @@ def _curator(home: Home, seams: Seams) -> Iterator[Finding]:
                 yield Finding("peers", "warn", f"the fingerprint of {name} is not compared", mend)
 
 
-def _receipts(house: House, receipts: list[SentReceipt]) -> Iterator[Finding]:
-    missing = lost(house, receipts)
+def _receipts(opened: OpenHome, receipts: list[SentReceipt]) -> Iterator[Finding]:
+    missing = lost(opened, receipts)
     if missing:
         what = f"the curator holds {len(missing)} answers that the ledger has forgotten: it was set back"
         yield Finding("receipts", "bad", what, "restore the newest ledger, or `subn-party ledger acknowledge`")

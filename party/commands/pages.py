@@ -13,7 +13,7 @@ from party.commands.result import Result, call, curator_of
 from party.comparison import comparison as comparing
 from party.curator_link.client import Unreachable
 from party.home import settings
-from party.home.home import opened
+from party.home.home import open_home
 from party.home.layout import Home
 
 _SECONDS = 10.0
@@ -26,13 +26,13 @@ def page(home: Home, _chosen: Any) -> Result:
 
 
 def compare(home: Home, chosen: Any) -> Result:
-    with opened(home) as house:
-        request = house.known(chosen.request)
-        if not comparing.place_of(house, request).table.exists():
+    with open_home(home) as opened:
+        request = opened.known(chosen.request)
+        if not comparing.place_of(opened, request).table.exists():
             comparing.keep_table(
-                house, request, call(curator_of(house, chosen.seams), lambda line: line.table(request.run))
+                opened, request, call(curator_of(opened, chosen.seams), lambda line: line.table(request.run))
             )
-        found = comparing.compare(house, request, chosen.guess)
+        found = comparing.compare(opened, request, chosen.guess)
     return Result(found, list(comparing.in_words(found)))
 
 

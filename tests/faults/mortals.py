@@ -23,7 +23,7 @@ from party.books.ledger import Ledger
 from party.curator_link.client import Backoff, Unreachable
 from party.curator_link.client import Declined as Refused
 from party.home import settings
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.keys import OwnKeys
 from party.home.layout import Home
 from party.worker import Worker
@@ -109,10 +109,10 @@ class MortalParty:
         self.ledger = Ledger.open(self.home.ledger)
         ledger: Any = Mortal(self.ledger, fate, self.name, LEDGER_EFFECTS)
         log: Any = Mortal(Audit(self.home.audit), fate, self.name, ["append"])
-        house = House(self.home, settings.load(self.home), OwnKeys(identity(self.number)), ledger, log)
+        opened = OpenHome(self.home, settings.load(self.home), OwnKeys(identity(self.number)), ledger, log)
         line: Any = Line(self.world, self.name)
         self.said: list[str] = []
-        self.worker = Worker(house, line, Answering(house, smallest_key=SMALL_BITS), backoff=Backoff(0, 0))
+        self.worker = Worker(opened, line, Answering(opened, smallest_key=SMALL_BITS), backoff=Backoff(0, 0))
         self.started = False
 
     def turn(self) -> None:

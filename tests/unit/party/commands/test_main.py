@@ -430,7 +430,7 @@ def forgotten(tmp_path: Path, fake: FakeCurator, more: str = "") -> Party:
     for other in others:
         other.turns()
     party.turns()
-    party.house.ledger.close()
+    party.opened.ledger.close()
     for file in party.home.path.glob("ledger.db*"):
         file.unlink()
     party.home.settings.write_text(party.home.settings.read_text() + more)

@@ -24,7 +24,7 @@ def party(tmp_path: Path, fake: FakeCurator) -> Iterator[Party]:
     found = with_history(tmp_path, fake)[0]
     write_keys(found.home, 0)
     yield found
-    found.house.ledger.close()
+    found.opened.ledger.close()
 
 
 @pytest.fixture
