@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from crypto.randomness import Stream
 from curator.accounts.authentication import Authentication
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
 from curator.accounts.sessions import Sessions
 from curator.clock import Clock, system_clock
 from curator.errors import CuratorError
@@ -81,8 +81,8 @@ class Service:
         return self.keys.signing.public, Certificates(self.settings.home).ca
 
     @property
-    def directory(self) -> Directory:
-        return self.orchestrator.directory
+    def registry(self) -> Registry:
+        return self.orchestrator.registry
 
     @property
     def views(self) -> RunViews:

@@ -12,13 +12,13 @@ import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
 from curator.clock import system_clock
-from curator.commands.output import say
 from curator.commands.ready import ask
 from curator.errors import SettingsError
 from curator.home.certificates import RENEW_DAYS, Certificates
 from curator.home.keys import CuratorKeys
+from curator.rendering.output import say
 from curator.settings import Settings
 from curator.store.store import Store
 from protocol.messages.pins import pin_of
@@ -117,7 +117,7 @@ def _parties(settings: Settings) -> Iterator[Finding]:
         return
     store, now = Store.open(settings.store_url), system_clock()
     try:
-        known = [one for one in Directory(store, system_clock).parties() if one.revoked is None]
+        known = [one for one in Registry(store, system_clock).parties() if one.revoked is None]
     finally:
         store.close()
     seen = [one.last_seen for one in known if one.last_seen is not None]

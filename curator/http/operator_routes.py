@@ -71,12 +71,12 @@ router = APIRouter(prefix="/v1", tags=["operators"])
 
 @router.post("/parties/codes", summary="Make a one-time enrolment code")
 def new_code(_operator: Operator, body: wire.CodeRequest, service: TheService) -> wire.Code:
-    return views.new_code(service.directory, service.introduction, body.name)
+    return views.new_code(service.registry, service.introduction, body.name)
 
 
 @router.get("/parties", summary="All parties")
 def parties(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Parties:
-    return views.party_page(service.directory, limit, after)
+    return views.party_page(service.registry, limit, after)
 
 
 @router.post("/parties/{name}/revoke", status_code=204, summary="Take a party out; its runs fail")
@@ -90,18 +90,18 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
 @router.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
 async def add_schema(_operator: Operator, request: Request, service: TheService) -> wire.SchemaEntry:
     schema = await run_in_threadpool(Schema.parse, await request.body())
-    await run_in_threadpool(service.directory.add_schema, schema)
+    await run_in_threadpool(service.registry.add_schema, schema)
     return wire.SchemaEntry(hash=schema.hash, title=schema.title, attributes=len(schema.attributes))
 
 
 @router.get("/schemas", summary="All schemas")
 def schemas(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Schemas:
-    return views.schema_page(service.directory, limit, after)
+    return views.schema_page(service.registry, limit, after)
 
 
 @router.get("/schemas/{hash}", summary="One schema", responses={200: {"description": "its canonical JSON"}})
 def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheService) -> dict[str, Any]:
-    return Response(service.directory.schema(hash).to_json(), media_type="application/json")  # type: ignore[return-value]
+    return Response(service.registry.schema(hash).to_json(), media_type="application/json")  # type: ignore[return-value]
 
 
 # Plans and runs

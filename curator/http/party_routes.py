@@ -36,7 +36,7 @@ def introduction(service: TheService) -> http.Introduction:
 @router.post("/enrolments", status_code=201, summary="Enrol with a one-time code")
 def enrol(body: Newcomer, service: TheService) -> http.Enrolled:
     keys = bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key)
-    record = service.directory.enrol(body.code, body.name, *keys)
+    record = service.registry.enrol(body.code, body.name, *keys)
     return http.Enrolled(name=record.name, curator_key=service.keys.signing.public.hex())
 
 
@@ -45,12 +45,12 @@ def rotate(party: Party, body: http.Rotation, service: TheService) -> None:
     text = http.rotation_text(party, body.signing_key, body.exchange_key)
     # The new key's owner agrees too: nobody can take over somebody else's key.
     verify(bytes.fromhex(body.signing_key), ROTATION, text, bytes.fromhex(body.signature))
-    service.directory.rotate(party, bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key))
+    service.registry.rotate(party, bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key))
 
 
 @router.put("/offers/{dataset}", status_code=204, summary="Offer rows of a schema")
 def offer(party: Party, dataset: Annotated[DatasetName, Path()], body: http.OfferBody, service: TheService) -> None:
-    service.directory.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
+    service.registry.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
 
 
 @router.get("/inbox", summary="The next task", response_class=Response, responses=_ANSWERED)
@@ -106,5 +106,5 @@ def roster(_party: Party, service: TheService) -> list[http.Peer]:
             exchange_key=record.exchange_key.hex(),
             revoked=record.revoked is not None,
         )
-        for record in service.directory.parties()
+        for record in service.registry.parties()
     ]

@@ -37,7 +37,7 @@ async def new_code(
     """The code is shown this once, on the page that answers."""
     try:
         found = _checked(name.strip())
-        code = await run_in_threadpool(views.new_code, service.directory, service.introduction, found)
+        code = await run_in_threadpool(views.new_code, service.registry, service.introduction, found)
     except SubnError as error:
         return await run_in_threadpool(_page, session, service, wrong=str(error))
     return await run_in_threadpool(_page, session, service, code=code, address=str(request.base_url).rstrip("/"))
@@ -57,8 +57,8 @@ def _page(
     address: str = "",
     wrong: str | None = None,
 ) -> Response:
-    found = views.party_page(service.directory, _PER_PAGE, after)
-    titles = {record.hash: record.title for record in service.directory.schemas()}
+    found = views.party_page(service.registry, _PER_PAGE, after)
+    titles = {record.hash: record.title for record in service.registry.schemas()}
     return page(
         "parties.html",
         session,

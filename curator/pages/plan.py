@@ -16,7 +16,7 @@ from starlette.datastructures import ImmutableMultiDict
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from curator import interface as wire
-from curator.accounts.registry import Offer, SchemaRecord
+from curator.accounts.registry import OfferRecord, SchemaRecord
 from curator.http.dependencies import TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, form_values, page, see_other
 from curator.pages.plan_form import EPSILONS, fields, request_of
@@ -57,8 +57,8 @@ class Offers:
 
     @classmethod
     def of(cls, service: Service, filled: Filled) -> "Offers":
-        schemas, offers = service.directory.schemas(), service.directory.offers()
-        revoked = {party.name for party in service.directory.parties() if party.revoked is not None}
+        schemas, offers = service.registry.schemas(), service.registry.offers()
+        revoked = {party.name for party in service.registry.parties() if party.revoked is not None}
         offered = [offer for offer in offers if offer.party not in revoked]
         wanted = str(filled.get("schema", "")) or _most_offered(schemas, offered)
         rows = {offer.party: offer.rows for offer in offered if offer.schema_hash == wanted}
@@ -155,7 +155,7 @@ def phases(terms: Terms, steps: Sequence[wire.StepForecast]) -> list[Phase]:
     return list(found.values())
 
 
-def _most_offered(schemas: Sequence[SchemaRecord], offers: Sequence[Offer]) -> str:
+def _most_offered(schemas: Sequence[SchemaRecord], offers: Sequence[OfferRecord]) -> str:
     """What most parties offer; without any offer, the first schema that is known."""
     counts = {schema.hash: sum(offer.schema_hash == schema.hash for offer in offers) for schema in schemas}
     return max(counts, key=lambda one: counts[one]) if counts else ""

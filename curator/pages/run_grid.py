@@ -14,7 +14,7 @@ from protocol.plan.terms import Terms
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     kind: str  # a class of the style sheet: "done", "now", "bad", "none" or ""
     words: str
 
@@ -25,7 +25,7 @@ class Line:
 
     name: str
     rows: int
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     spent: Fraction
     price: Fraction
 
@@ -40,12 +40,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Grid:
+class RunGrid:
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
 
 
-def grid(run: wire.Run, terms: Terms) -> Grid:
+def grid(run: wire.Run, terms: Terms) -> RunGrid:
     stages = list(dict.fromkeys(step.stage for step in terms.steps))
     lines = []
     for number, member in enumerate(terms.plan.members):
@@ -54,24 +54,24 @@ def grid(run: wire.Run, terms: Terms) -> Grid:
         spent = Fraction(run.spent[member.name])
         lines.append(Line(member.name, member.rows, tuple(cells), spent, terms.price(number)))
     columns = tuple(_column(stage, dearest(terms, stage), run) for stage in stages)
-    return Grid(columns, tuple(lines))
+    return RunGrid(columns, tuple(lines))
 
 
-def _cell(run: wire.Run, party: str, due: Sequence[Step]) -> Cell:
+def _cell(run: wire.Run, party: str, due: Sequence[Step]) -> GridCell:
     names = {step.name for step in due}
     done = sum(party in step.answered for step in run.progress if step.step in names)
     part = f" {done} of {len(due)}" if len(due) > 1 else ""
     if not due:
-        return Cell("none", "–")
+        return GridCell("none", "–")
     if run.step in names and party == run.culprit:
-        return Cell("bad", f"✗ {run.state.replace('_', ' ')}{part}")  # its answer may have been a refusal
+        return GridCell("bad", f"✗ {run.state.replace('_', ' ')}{part}")  # its answer may have been a refusal
     if done == len(due):
-        return Cell("done", "✓ done")
+        return GridCell("done", "✓ done")
     if run.step in names and party in {entry.party for entry in run.waiting_for}:
-        return Cell("now", f"● waiting{part}")
+        return GridCell("now", f"● waiting{part}")
     if run.state in ENDS:
-        return Cell("none", f"not done{part}")
-    return Cell("", part.strip() if done else "later")
+        return GridCell("none", f"not done{part}")
+    return GridCell("", part.strip() if done else "later")
 
 
 def _column(stage: str, epsilon: Fraction, run: wire.Run) -> Column:

@@ -21,7 +21,7 @@ from crypto.signing import SigningKey
 from curator.files import PUBLIC, write_file
 from curator.results.csv_files import write_table
 from curator.results.report import Tally, report_html, report_json
-from curator.store.run_records import Event, ReplyRecord, spent, spent_delta
+from curator.store.run_records import EventRecord, ReplyRecord, spent, spent_delta
 from protocol.network.network import Family, Network
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunState
@@ -80,7 +80,7 @@ def synthetic_labels(
         yield labels(terms.schema, codes, labelling)
 
 
-def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[Event], now: int) -> list[Cost]:
+def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[EventRecord], now: int) -> list[Cost]:
     """What every stage took: time from its first step's beginning, work, and bytes in both directions."""
     begun = [event for event in events if event.kind == "step"]
     received: Counter[str] = Counter()

@@ -104,7 +104,7 @@ class Relay:
 
     async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
         """Whether something has happened before the deadline, and waiting goes on."""
-        if self._closed:  # whoever comes late does not wait for somebody to wake him
+        if self._closed:  # whoever comes late does not wait to be woken
             return False
         try:
             async with asyncio.timeout_at(deadline):

@@ -14,7 +14,7 @@ from curator.accounts.registry import schema_text
 from curator.clock import moment, moment_or_none
 from curator.errors import NotFound
 from curator.store import run_records as records
-from curator.store.run_records import Event, RunRecord
+from curator.store.run_records import EventRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties
 from protocol.exact import exact
@@ -148,7 +148,9 @@ def _last_seen(db: Connection) -> Mapping[str, int | None]:
     return {row.name: row.last_seen for row in db.execute(select(parties.c.name, parties.c.last_seen))}
 
 
-def _progress(step: Step, names: Sequence[str], answered: list[str], events: Sequence[Event]) -> wire.StepProgress:
+def _progress(
+    step: Step, names: Sequence[str], answered: list[str], events: Sequence[EventRecord]
+) -> wire.StepProgress:
     begun = [event for event in events if event.kind == "step"]
     place = next((index for index, event in enumerate(begun) if event.data["step"] == step.name), None)
     started = None if place is None else begun[place].at

@@ -1,6 +1,6 @@
 """The store: every read and every change of what the curator keeps happens in a transaction of it.
 
-It does not know what is stored (`run_records`, `directory`).
+It does not know what is stored (`run_records`, `accounts.registry`).
 """
 
 from collections.abc import Iterator

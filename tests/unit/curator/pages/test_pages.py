@@ -122,7 +122,7 @@ def test_a_session_ends_at_its_hour_when_one_signs_out_and_with_its_key(desk):
         assert (await api.http.get("/runs", headers={"Cookie": f"{COOKIE}={old}"})).status_code == 303
 
         await sign_in(api)
-        desk.orchestrator.directory.revoke_operator_key("tests")
+        desk.orchestrator.registry.revoke_operator_key("tests")
         assert (await api.http.get("/runs")).status_code == 303
 
     with_api(desk, story)
@@ -309,7 +309,7 @@ def test_a_code_is_shown_once_and_works(desk):
         answer = await send(api, "/parties/codes", name=" Süd Klinik ")
         code = re.search(r'<code id="code">(\w+)[.\w]*</code>', answer.text)[1]
         assert code not in (await api.http.get("/parties")).text
-        desk.orchestrator.directory.enrol(code, "Süd Klinik", bytes(32), bytes(32))
+        desk.orchestrator.registry.enrol(code, "Süd Klinik", bytes(32), bytes(32))
         assert "Süd Klinik" in (await api.http.get("/parties")).text
         for name, reason in (("party-1", "a party called"), ("curator", "can be called"), ("<b>", "letters, digits")):
             answer = await send(api, "/parties/codes", name=name)
@@ -443,7 +443,7 @@ def test_cancelling_needs_the_form_and_gives_the_reason(desk):
 def test_names_and_reasons_of_others_are_text_and_never_markup(tmp_path):
     desk = Desk(tmp_path)
     try:
-        desk.orchestrator.directory.new_operator_key('<img src="x">', Stream.keyed(b"x"))
+        desk.orchestrator.registry.new_operator_key('<img src="x">', Stream.keyed(b"x"))
         assert formats.human("<b>x</b>") == '<bdi dir="auto">&lt;b&gt;x&lt;/b&gt;</bdi>'
         assert "<b>" not in formats.exact_number("4/5")
     finally:

@@ -129,7 +129,7 @@ def test_a_run_begins_with_the_keys_of_that_moment(desk, monkeypatch):
     prepared = orchestrator.begun
 
     def rotated_meanwhile(*arguments):
-        desk.orchestrator.directory.rotate("party-2", b"s" * 32, b"e" * 32)
+        desk.orchestrator.registry.rotate("party-2", b"s" * 32, b"e" * 32)
         return prepared(*arguments)
 
     monkeypatch.setattr(orchestrator, "begun", rotated_meanwhile)
@@ -436,7 +436,7 @@ def test_a_revoked_party_ends_its_runs(desk):
 
 def test_a_kill_between_revoking_and_ending_is_made_good(desk):
     run = desk.run(**PLAIN)
-    desk.orchestrator.directory.revoke("party-3")
+    desk.orchestrator.registry.revoke("party-3")
     desk.restart()
     assert state(desk, run) == ("failed", "party-3")
 
@@ -444,10 +444,10 @@ def test_a_kill_between_revoking_and_ending_is_made_good(desk):
 def test_keys_do_not_rotate_during_a_run(desk):
     run = desk.run(parties=["party-1", "party-2"], **PLAIN)
     with pytest.raises(Conflict, match=f"run {run} goes on with the present keys of party-1"):
-        desk.orchestrator.directory.rotate("party-1", b"s" * 32, b"e" * 32)
-    desk.orchestrator.directory.rotate("party-3", b"s" * 32, b"e" * 32)
+        desk.orchestrator.registry.rotate("party-1", b"s" * 32, b"e" * 32)
+    desk.orchestrator.registry.rotate("party-3", b"s" * 32, b"e" * 32)
     desk.orchestrator.cancel(run)
-    desk.orchestrator.directory.rotate("party-1", b"t" * 32, b"e" * 32)
+    desk.orchestrator.registry.rotate("party-1", b"t" * 32, b"e" * 32)
 
 
 def test_who_does_not_join_in_time_is_named(desk):
