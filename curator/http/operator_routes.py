@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
-from curator import interface as wire
+from curator import interface
 from curator.accounts import views
 from curator.http.dependencies import After, Limit, Operator, TheService
 from curator.runs.planning import plan_forecast
@@ -61,7 +61,7 @@ IdempotencyKey = Annotated[
         description="the same key and body again give the same run",
     ),
 ]
-Wishes = Annotated[wire.PlanRequest, Body(openapi_examples=_PLANS)]
+Wishes = Annotated[interface.PlanRequest, Body(openapi_examples=_PLANS)]
 
 router = APIRouter(prefix="/v1", tags=["operators"])
 
@@ -70,12 +70,12 @@ router = APIRouter(prefix="/v1", tags=["operators"])
 
 
 @router.post("/parties/codes", summary="Make a one-time enrolment code")
-def new_code(_operator: Operator, body: wire.CodeRequest, service: TheService) -> wire.Code:
+def new_code(_operator: Operator, body: interface.CodeRequest, service: TheService) -> interface.Code:
     return views.new_code(service.registry, service.introduction, body.name)
 
 
 @router.get("/parties", summary="All parties")
-def parties(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Parties:
+def parties(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> interface.Parties:
     return views.party_page(service.registry, limit, after)
 
 
@@ -88,14 +88,14 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
 
 
 @router.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
-async def add_schema(_operator: Operator, request: Request, service: TheService) -> wire.SchemaEntry:
+async def add_schema(_operator: Operator, request: Request, service: TheService) -> interface.SchemaEntry:
     schema = await run_in_threadpool(Schema.parse, await request.body())
     await run_in_threadpool(service.registry.add_schema, schema)
-    return wire.SchemaEntry(hash=schema.hash, title=schema.title, attributes=len(schema.attributes))
+    return interface.SchemaEntry(hash=schema.hash, title=schema.title, attributes=len(schema.attributes))
 
 
 @router.get("/schemas", summary="All schemas")
-def schemas(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Schemas:
+def schemas(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> interface.Schemas:
     return views.schema_page(service.registry, limit, after)
 
 
@@ -108,29 +108,32 @@ def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheServi
 
 
 @router.post("/plans", summary="Price a run; nothing is kept or spent")
-def plan(_operator: Operator, body: Wishes, service: TheService) -> wire.PlanForecast:
+def plan(_operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
     return plan_forecast(service.orchestrator.plan(body))
 
 
 @router.post(
-    "/runs", status_code=201, summary="Start a run", responses={200: {"model": wire.Run, "description": "it was there"}}
+    "/runs",
+    status_code=201,
+    summary="Start a run",
+    responses={200: {"model": interface.Run, "description": "it was there"}},
 )
 def create_run(
     _operator: Operator, body: Wishes, service: TheService, response: Response, idempotency_key: IdempotencyKey
-) -> wire.Run:
+) -> interface.Run:
     run, is_new = service.orchestrator.create_run(body, idempotency_key)
     response.status_code = 201 if is_new else 200
     return service.orchestrator.view(run)
 
 
 @router.get("/runs", summary="All runs, the oldest first")
-def runs(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Runs:
-    found, following = wire.split_page(service.views.runs(limit + 1, after), limit)
-    return wire.Runs(items=found, next=found[-1].run if following else None)
+def runs(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> interface.Runs:
+    found, following = interface.split_page(service.views.runs(limit + 1, after), limit)
+    return interface.Runs(items=found, next=found[-1].run if following else None)
 
 
 @router.get("/runs/{run}", summary="Where a run stands")
-def run(_operator: Operator, run: Annotated[RunId, Path()], service: TheService) -> wire.Run:
+def run(_operator: Operator, run: Annotated[RunId, Path()], service: TheService) -> interface.Run:
     return service.orchestrator.view(run)
 
 
@@ -139,8 +142,8 @@ def cancel(
     _operator: Operator,
     run: Annotated[RunId, Path()],
     service: TheService,
-    body: wire.Cancellation | None = None,
-) -> wire.Run:
+    body: interface.Cancellation | None = None,
+) -> interface.Run:
     service.orchestrator.cancel(run, body.reason if body else None)
     return service.orchestrator.view(run)
 

@@ -17,7 +17,7 @@ from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
 from curator.rendering.output import say
-from curator.results import multiple_tables as copies
+from curator.results import multiple_tables
 from protocol.errors import OperatorError
 from protocol.messages.http import ENDS
 
@@ -245,8 +245,8 @@ def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
     paths = [chosen.out / f"copy-{number}.csv" for number in range(1, chosen.copies + 1)]
     for path in paths:
         client.download(chosen.id, "table.csv", path, rows)
-    rule = copies.rule(sum(member["rows"] for member in plan["members"]), rows)
-    words = "\n".join([*map(str, paths), copies.PURPOSE, rule, copies.CONDITION])
+    rule = multiple_tables.rule(sum(member["rows"] for member in plan["members"]), rows)
+    words = "\n".join([*map(str, paths), multiple_tables.PURPOSE, rule, multiple_tables.CONDITION])
     return say(chosen, {"files": list(map(str, paths)), "rows": rows, "rule": rule}, words)
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import TypeAdapter, ValidationError
 
-from curator import interface as wire
+from curator import interface
 from curator.accounts import views
 from curator.accounts.sessions import Session
 from curator.errors import Forbidden
@@ -53,7 +53,7 @@ def _page(
     session: Session,
     service: Service,
     after: str = "",
-    code: wire.Code | None = None,
+    code: interface.Code | None = None,
     address: str = "",
     wrong: str | None = None,
 ) -> Response:

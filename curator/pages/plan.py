@@ -15,7 +15,7 @@ from starlette.datastructures import ImmutableMultiDict
 
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
-from curator import interface as wire
+from curator import interface
 from curator.accounts.registry import OfferRecord, SchemaRecord
 from curator.http.dependencies import TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, form_values, page, see_other
@@ -111,7 +111,7 @@ def _start(service: Service, filled: Filled) -> str:
     return service.orchestrator.create_run(body, key)[0]
 
 
-def _request(filled: Filled, offers: Offers) -> wire.PlanRequest:
+def _request(filled: Filled, offers: Offers) -> interface.PlanRequest:
     if not offers.schema_hash:
         raise PlanError("no party offers rows yet: enrol parties, and let them run `subn-party offer`")
     chosen = [name for name in filled.getlist("party") if name]
@@ -136,7 +136,7 @@ def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any
     }
 
 
-def phases(terms: Terms, steps: Sequence[wire.StepForecast]) -> list[Phase]:
+def phases(terms: Terms, steps: Sequence[interface.StepForecast]) -> list[Phase]:
     found: dict[str, Phase] = {}
     for own, step in zip(terms.steps, steps, strict=True):
         stage = own.stage

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from curator import interface as wire
+from curator import interface
 from protocol.messages.http import ENDS
 from protocol.plan.schedule import Step
 from protocol.plan.terms import Terms
@@ -45,7 +45,7 @@ class RunGrid:
     lines: tuple[Line, ...]
 
 
-def grid(run: wire.Run, terms: Terms) -> RunGrid:
+def grid(run: interface.Run, terms: Terms) -> RunGrid:
     stages = list(dict.fromkeys(step.stage for step in terms.steps))
     lines = []
     for number, member in enumerate(terms.plan.members):
@@ -57,7 +57,7 @@ def grid(run: wire.Run, terms: Terms) -> RunGrid:
     return RunGrid(columns, tuple(lines))
 
 
-def _cell(run: wire.Run, party: str, due: Sequence[Step]) -> GridCell:
+def _cell(run: interface.Run, party: str, due: Sequence[Step]) -> GridCell:
     names = {step.name for step in due}
     done = sum(party in step.answered for step in run.progress if step.step in names)
     part = f" {done} of {len(due)}" if len(due) > 1 else ""
@@ -74,7 +74,7 @@ def _cell(run: wire.Run, party: str, due: Sequence[Step]) -> GridCell:
     return GridCell("", part.strip() if done else "later")
 
 
-def _column(stage: str, epsilon: Fraction, run: wire.Run) -> Column:
+def _column(stage: str, epsilon: Fraction, run: interface.Run) -> Column:
     times = [step for step in run.progress if step.stage == stage]
     begun, ended = [one.started for one in times if one.started], times[-1].ended
     seconds = (ended - begun[0]).total_seconds() if ended is not None and begun else None
@@ -87,7 +87,7 @@ def dearest(terms: Terms, stage: str) -> Fraction:
     return max(sum((step.charge(party) for step in steps), Fraction(0)) for party in range(terms.plan.parties))
 
 
-def advice(run: wire.Run) -> str | None:
+def advice(run: interface.Run) -> str | None:
     """What to do about a run that ended badly."""
     who = run.culprit
     if run.state == "refused":

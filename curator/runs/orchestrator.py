@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 
-from curator import interface as wire
+from curator import interface
 from curator.accounts.registry import Registry, refuse_changed_members
 from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
 from curator.home.keys import CuratorKeys
@@ -94,7 +94,7 @@ class Orchestrator:
         """How many runs the store or a disk holds up."""
         return sum(live.pause is not None for live in self._runs_in_memory())
 
-    def view(self, run: str) -> wire.Run:
+    def view(self, run: str) -> interface.Run:
         """The run as it is stored; what holds it up is shown also while that cannot be stored."""
         found, live = self.views.run(run), self._live.get(run)
         pause = None if live is None else live.pause

@@ -6,7 +6,7 @@ It does not know runs, or where offers are kept.
 from collections.abc import Sequence
 
 from crypto.paillier.public import SMALLEST_BITS
-from curator import interface as wire
+from curator import interface
 from curator.interface import PlanRequest
 from protocol.exact import canonical_json, digest
 from protocol.forecast.costs import forecast
@@ -38,18 +38,18 @@ def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> T
     return agree(Plan.model_validate_json(plan), Schema.parse(schema), smallest_key)
 
 
-def plan_forecast(terms: Terms) -> wire.PlanForecast:
+def plan_forecast(terms: Terms) -> interface.PlanForecast:
     """Return what a run of these terms would cost, take and be good for."""
     found = forecast(terms)
     names = [member.name for member in terms.plan.members]
-    return wire.PlanForecast(
+    return interface.PlanForecast(
         plan=terms.plan.model_dump(mode="json"),
         plan_hash=terms.plan_hash,
         price={name: str(price) for name, price in zip(names, found.prices, strict=True)},
         delta={name: str(delta) for name, delta in zip(names, found.deltas, strict=True)},
-        predicted=wire.Prediction(**vars(predicted(terms))),
+        predicted=interface.Prediction(**vars(predicted(terms))),
         why=list(reasons(terms)),
-        steps=[wire.StepForecast(**vars(step)) for step in found.steps],
+        steps=[interface.StepForecast(**vars(step)) for step in found.steps],
         bytes_per_party=found.bytes_per_party,
         seconds=found.seconds,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from curator import interface as wire
+from curator import interface
 from curator.accounts.registry import schema_text
 from curator.clock import moment, moment_or_none
 from curator.errors import NotFound
@@ -29,7 +29,7 @@ from protocol.tables.schema import Schema
 class RunViews:
     store: Store
 
-    def run(self, run: str) -> wire.Run:
+    def run(self, run: str) -> interface.Run:
         with self.store.reading() as db:
             record = _found(db, run)
             replies, events = records.replies_of_run(db, run), records.events_after(db, run)
@@ -40,11 +40,13 @@ class RunViews:
         due = [step for step in terms.steps if record.is_active and step.name == record.step]
         waiting = [names[p] for step in due for p in step.parties if names[p] not in answered[step.name]]
         since = moment(record.step_started)
-        return wire.Run(
+        return interface.Run(
             run=record.id,
             state=record.state,
             step=record.step or None,
-            waiting_for=[wire.Waiting(party=p, since=since, last_seen=moment_or_none(seen.get(p))) for p in waiting],
+            waiting_for=[
+                interface.Waiting(party=p, since=since, last_seen=moment_or_none(seen.get(p))) for p in waiting
+            ],
             deadline=moment_or_none(record.deadline),
             reason=record.reason,
             culprit=record.culprit,
@@ -55,22 +57,22 @@ class RunViews:
             updated=moment(record.updated),
         )
 
-    def runs(self, limit: int, after: str = "") -> list[wire.RunEntry]:
+    def runs(self, limit: int, after: str = "") -> list[interface.RunEntry]:
         """The oldest first; `after` is the last run of the page before."""
         with self.store.reading() as db:
             return [_entry(record) for record in records.list_runs(db, limit, after)]
 
-    def newest_runs(self, limit: int, before: str | None = None) -> list[wire.RunEntry]:
+    def newest_runs(self, limit: int, before: str | None = None) -> list[interface.RunEntry]:
         """The newest first; `before` is the last run of the page before."""
         with self.store.reading() as db:
             return [_entry(record) for record in records.newest_runs(db, limit, before)]
 
-    def events(self, run: str, after: int = 0) -> list[wire.Event]:
+    def events(self, run: str, after: int = 0) -> list[interface.Event]:
         """What happened to a run since; NotFound if there is none of this name."""
         with self.store.reading() as db:
             _found(db, run)
             return [
-                wire.Event(seq=event.seq, at=moment(event.at), kind=event.kind, data=event.data)
+                interface.Event(seq=event.seq, at=moment(event.at), kind=event.kind, data=event.data)
                 for event in records.events_after(db, run, after)
             ]
 
@@ -114,9 +116,9 @@ class RunViews:
             ]
 
 
-def _entry(record: RunRecord) -> wire.RunEntry:
+def _entry(record: RunRecord) -> interface.RunEntry:
     plan = json.loads(record.plan)  # as it was agreed: in a list it is not worked out again
-    return wire.RunEntry(
+    return interface.RunEntry(
         run=record.id,
         method=plan["method"],
         epsilon=plan["epsilon"],
@@ -150,12 +152,12 @@ def _last_seen(db: Connection) -> Mapping[str, int | None]:
 
 def _progress(
     step: Step, names: Sequence[str], answered: list[str], events: Sequence[EventRecord]
-) -> wire.StepProgress:
+) -> interface.StepProgress:
     begun = [event for event in events if event.kind == "step"]
     place = next((index for index, event in enumerate(begun) if event.data["step"] == step.name), None)
     started = None if place is None else begun[place].at
     ended = begun[place + 1].at if place is not None and place + 1 < len(begun) else None
-    return wire.StepProgress(
+    return interface.StepProgress(
         step=step.name,
         stage=step.stage,
         answered=answered,

@@ -15,8 +15,7 @@ from fractions import Fraction
 from crypto.paillier.public import SMALLEST_BITS
 from crypto.randomness import Stream
 from crypto.signing import sign
-from party.answering import frozen_rows
-from party.answering import saved_state as sealed_state
+from party.answering import frozen_rows, saved_state
 from party.answering.invitation import JOINING, examined, loaded, place_in
 from party.answering.saved_state import Kept
 from party.books.audit import unlogged
@@ -233,7 +232,7 @@ class Answering:
             me, own = place_in(self._opened, terms), self._opened.keys.identity
             try:
                 codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.schema)
-                found = sealed_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
+                found = saved_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
             except Unreadable as error:
                 raise PolicyRefusal("this party cannot go on: what it kept of the run is damaged") from error
             self._joined[request.run] = _Joined(terms, Rows(terms.domain, terms.encoding.encode(codes)), found)
@@ -247,7 +246,7 @@ class Answering:
         """Charge, bytes and state in one transaction; memory follows only then."""
         run, me = request.run, joined.kept.state.me
         charge, delta = step.charge(me), step.delta(me)
-        kept = sealed_state.to_bytes(joined.kept)
+        kept = saved_state.to_bytes(joined.kept)
         data = self._ledger.record(
             run,
             step.name,

@@ -6,8 +6,7 @@ It does not know the command line's words or how results are printed.
 import json
 from typing import Any
 
-from party import service
-from party import views as showing
+from party import service, views
 from party.books import audit as audit_log
 from party.commands.result import Result, Seams, call, curator_of, unknown_dataset
 from party.errors import SettingsError
@@ -31,11 +30,11 @@ def serve(home: Home, chosen: Any) -> Result:
 def requests(home: Home, chosen: Any) -> Result:
     with open_home(home) as opened:
         if chosen.request is not None:
-            facts = [showing.described(opened, opened.known(chosen.request))]
+            facts = [views.described(opened, opened.known(chosen.request))]
         else:
             found = [one for one in opened.ledger.requests() if chosen.all or one.state != "ended"]
-            facts = [showing.listed(opened, request) for request in found]
-    lines = [line for one in facts for line in (*showing.in_words(one), "")]
+            facts = [views.listed(opened, request) for request in found]
+    lines = [line for one in facts for line in (*views.in_words(one), "")]
     return Result(facts, lines or ["nobody asks for anything"])
 
 
@@ -51,8 +50,8 @@ def ledger(home: Home, chosen: Any) -> Result:
     if chosen.action == "acknowledge":
         return _acknowledge(home, chosen.dataset, chosen.seams)
     with open_home(home) as opened:
-        accounts = showing.accounts(opened)
-        entries = [showing.line_of(entry) for entry in opened.ledger.entries(dataset=chosen.dataset)]
+        accounts = views.accounts(opened)
+        entries = [views.line_of(entry) for entry in opened.ledger.entries(dataset=chosen.dataset)]
         if chosen.dataset is not None and chosen.dataset not in accounts:
             raise unknown_dataset(opened, chosen.dataset)
     shown = {name: one for name, one in accounts.items() if chosen.dataset in (None, name)}
@@ -77,9 +76,9 @@ def export(home: Home, chosen: Any) -> Result:
             "version": 1,
             "party": opened.settings.curator.name if opened.settings.curator else None,
             "fingerprint": own_fingerprint(opened.keys),
-            "accounts": showing.accounts(opened),
-            "requests": [showing.listed(opened, request) for request in opened.ledger.requests()],
-            "entries": [showing.line_of(entry) for entry in opened.ledger.entries()],
+            "accounts": views.accounts(opened),
+            "requests": [views.listed(opened, request) for request in opened.ledger.requests()],
+            "entries": [views.line_of(entry) for entry in opened.ledger.entries()],
             "audit": list(audit_log.readable(home.audit)),
             "audit_problems": audit_log.verify(home.audit),
         }
@@ -134,7 +133,7 @@ def _acknowledge(home: Home, dataset: str | None, seams: Seams) -> Result:
                 dataset=paid_by,
             )
     data = [one.model_dump(mode="json", exclude={"signature"}) for one in missing]
-    lines = [f"charged {showing.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
+    lines = [f"charged {views.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
     return Result(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
 
 
@@ -150,8 +149,8 @@ def _charged_to(opened: OpenHome, missing: list[SentReceipt], dataset: str | Non
 
 def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
     return [
-        f"{name}: {showing.amount(one[f'{kind}total'])}{what} for ever, {showing.amount(one[f'{kind}spent'])} spent, "
-        f"{showing.amount(one[f'{kind}reserved'])} set aside, {showing.amount(one[f'{kind}left'])} left"
+        f"{name}: {views.amount(one[f'{kind}total'])}{what} for ever, {views.amount(one[f'{kind}spent'])} spent, "
+        f"{views.amount(one[f'{kind}reserved'])} set aside, {views.amount(one[f'{kind}left'])} left"
         for name, one in accounts.items()
         for kind, what in (("", ""), ("delta_", " of delta"))
         if not kind or one["delta_total"] != "0" or one["delta_spent"] != "0"
@@ -160,6 +159,6 @@ def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
 
 def _entry_lines(entries: list[dict[str, Any]]) -> list[str]:
     return [
-        f"{one['at']}  {one['run']}  {one['step']:16} {showing.amount(one['charge']):>10}  {one['mechanism']}"
+        f"{one['at']}  {one['run']}  {one['step']:16} {views.amount(one['charge']):>10}  {one['mechanism']}"
         for one in entries
     ]

@@ -28,7 +28,7 @@ from party.home.settings import CuratorSettings, pinned_ca
 from party.worker import lost
 from protocol.messages.http import SentReceipt
 from protocol.messages.versions import SPOKEN
-from protocol.services import diagnosis as findings
+from protocol.services import diagnosis
 from protocol.services.connection import distrust, is_loopback
 from protocol.services.diagnosis import CA_SOON_DAYS, SOON_DAYS, Finding, Look
 
@@ -47,8 +47,8 @@ def doctor(home: Home, chosen: Any) -> Result:
         ("connection", lambda: _connection(home)),
         ("curator", lambda: _curator(home, chosen.seams)),
     ]
-    found = findings.examine(looks)
-    return Result(findings.data_of(found), [one.line for one in found], findings.code_of(found))
+    found = diagnosis.examine(looks)
+    return Result(diagnosis.data_of(found), [one.line for one in found], diagnosis.code_of(found))
 
 
 def _versions() -> Iterator[Finding]:
@@ -63,8 +63,8 @@ def _home(home: Home) -> Iterator[Finding]:
         file.flush()
     yield Finding("home", "ok", f"{home.path} can be written to, and has keys")
     secrets = [path for path in (home.path, home.keys, *home.keys.iterdir()) if path.stat().st_mode & 0o077]
-    yield findings.modes([str(path) for path in secrets])
-    yield findings.disk(shutil.disk_usage(home.path).free, str(home.path))
+    yield diagnosis.modes([str(path) for path in secrets])
+    yield diagnosis.disk(shutil.disk_usage(home.path).free, str(home.path))
     if keys.has_successor(home.keys):
         yield Finding("keys", "warn", "a change of keys was broken off", "finish it: `subn-party rotate`")
     elif own.retired:
@@ -150,7 +150,9 @@ def _connection(home: Home) -> Iterator[Finding]:
     if ca:
         for one in trusting(ca).get_ca_certs():
             days = int((ssl.cert_time_to_seconds(str(one["notAfter"])) - time.time()) // _DAY)
-            yield findings.lasting("pinned CA", days, CA_SOON_DAYS, "ask the operator; then `subn-party recognise PIN`")
+            yield diagnosis.lasting(
+                "pinned CA", days, CA_SOON_DAYS, "ask the operator; then `subn-party recognise PIN`"
+            )
 
 
 def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]:
@@ -170,12 +172,12 @@ def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]
         yield Finding("connection", "ok", f"{found.url} answers ({speaks})")
         said = answer.getheader("Date")
         if said is not None:
-            yield findings.clock(time.time() - parsedate_to_datetime(said).timestamp(), "the curator's")
+            yield diagnosis.clock(time.time() - parsedate_to_datetime(said).timestamp(), "the curator's")
     finally:
         line.close()
     if shown:
         days = int((ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()) // _DAY)
-        yield findings.lasting("certificate", days, SOON_DAYS, "the operator: `subn-curator certificate renew`")
+        yield diagnosis.lasting("certificate", days, SOON_DAYS, "the operator: `subn-curator certificate renew`")
 
 
 def _curator(home: Home, seams: Seams) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import httpx
 
 from party.app import TOKEN_FILE, token_of
 from party.commands.result import Result, call, curator_of
-from party.comparison import comparison as comparing
+from party.comparison import comparison
 from party.curator_link.client import Unreachable
 from party.home import settings
 from party.home.home import open_home
@@ -28,12 +28,12 @@ def page(home: Home, _chosen: Any) -> Result:
 def compare(home: Home, chosen: Any) -> Result:
     with open_home(home) as opened:
         request = opened.known(chosen.request)
-        if not comparing.place_of(opened, request).table.exists():
-            comparing.keep_table(
+        if not comparison.place_of(opened, request).table.exists():
+            comparison.keep_table(
                 opened, request, call(curator_of(opened, chosen.seams), lambda line: line.table(request.run))
             )
-        found = comparing.compare(opened, request, chosen.guess)
-    return Result(found, list(comparing.in_words(found)))
+        found = comparison.compare(opened, request, chosen.guess)
+    return Result(found, list(comparison.in_words(found)))
 
 
 def _served_at(home: Home) -> str:

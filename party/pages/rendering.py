@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from party.home.home import OpenHome
 from party.home.settings import load
-from party.pages import sentences as words
+from party.pages import sentences
 from party.pages.sessions import Session
 from party.views import STATES, amount, promise
 from protocol.errors import SubnError
@@ -80,8 +80,8 @@ def _environment() -> Environment:
     found.filters |= {
         "amount": amount,
         "exact": exact,
-        "event_words": words.event,
-        "headline": words.headline,
+        "event_words": sentences.event,
+        "headline": sentences.headline,
         "number": lambda value: f"{value:,}",
         "percent": lambda value: f"{100 * value:.1f} %",
         "promise": promise,

@@ -15,11 +15,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from party.books.ledger import Request as Asked
-from party.comparison import comparison as comparing
+from party.comparison import comparison
 from party.curator_link.client import Curator, TalkError
 from party.errors import LedgerError, PolicyRefusal
 from party.home.home import OpenHome
-from party.pages import schema_diff as beside
+from party.pages import schema_diff
 from party.pages.rendering import Renderer, glossary
 from party.pages.sessions import SESSION_SECONDS, Door, Session, is_same
 from party.pages.views import Views
@@ -180,9 +180,9 @@ def _deciding(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator
     async def compare(session: Annotated[Session, writer], plan: str, target: Annotated[str, Form()] = "") -> Response:
         request = await asyncio.to_thread(_asked, opened, plan)
         try:
-            if line is not None and not comparing.place_of(opened, request).table.exists():
-                await asyncio.to_thread(comparing.keep_table, opened, request, await line.table(request.run))
-            await asyncio.to_thread(comparing.compare, opened, request, target or None)
+            if line is not None and not comparison.place_of(opened, request).table.exists():
+                await asyncio.to_thread(comparison.keep_table, opened, request, await line.table(request.run))
+            await asyncio.to_thread(comparison.compare, opened, request, target or None)
         except (TalkError, PolicyRefusal, DataError) as error:
             found = await asyncio.to_thread(Views(opened).comparison, request)
             return await asyncio.to_thread(render.page, "comparison.html", session, 409, **found, complaint=str(error))
@@ -210,9 +210,9 @@ def _request_page(
     complaint: str | None = None,
 ) -> HTMLResponse:
     facts = Views(opened).request(request)
-    schema = beside.asked_schema(request)
-    held = beside.held_for(opened, request.dataset, schema) if schema is not None else None
-    lines = beside.lines(schema, held[1] if held else None) if schema is not None else []
+    schema = schema_diff.asked_schema(request)
+    held = schema_diff.held_for(opened, request.dataset, schema) if schema is not None else None
+    lines = schema_diff.lines(schema, held[1] if held else None) if schema is not None else []
     name = held[0] if held else None
     return render.page("request.html", session, status, **facts, beside=lines, held=name, complaint=complaint)
 

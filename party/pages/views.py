@@ -9,13 +9,11 @@ from typing import Any, TypeVar
 from crypto.signing import fingerprint
 from party.books import audit
 from party.books.ledger import Entry, Request
-from party.comparison import comparison as comparing
+from party.comparison import comparison
 from party.home.home import OpenHome
 from party.home.keys import own_fingerprint, peer_fingerprint
 from party.logs import utc_now
-from party.pages import schema_diff as beside
-from party.pages import sentences as words
-from party.pages import timeline
+from party.pages import schema_diff, sentences, timeline
 from party.views import account, accounts, described, line_of, listed
 from protocol.messages.http import Peer
 from protocol.plan.plan import Plan
@@ -111,16 +109,16 @@ class Views:
         }
 
     def rules(self) -> dict[str, Any]:
-        return {"sentences": list(words.rules(self._opened.settings)), "file": str(self._opened.home.settings)}
+        return {"sentences": list(sentences.rules(self._opened.settings)), "file": str(self._opened.home.settings)}
 
     def comparison(self, request: Request) -> dict[str, Any]:
-        found = comparing.kept(self._opened, request)
-        schema = beside.asked_schema(request)
+        found = comparison.kept(self._opened, request)
+        schema = schema_diff.asked_schema(request)
         facts: dict[str, Any] = {
             "facts": described(self._opened, request),
             "found": found,
-            "targets": comparing.targets(schema) if schema else [],
-            "can_classify": comparing.can_classify(),
+            "targets": comparison.targets(schema) if schema else [],
+            "can_classify": comparison.can_classify(),
             "worst": [],
             "map": None,
         }
@@ -133,7 +131,7 @@ class Views:
         return facts
 
     def _is_compared(self, request: Request) -> bool:
-        return comparing.kept(self._opened, request) is not None
+        return comparison.kept(self._opened, request) is not None
 
     def _shown_by(self, roster: Sequence[Peer]) -> dict[str, tuple[str, bool]]:
         return {

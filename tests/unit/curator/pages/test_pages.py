@@ -10,7 +10,7 @@ from markupsafe import escape
 from sqlalchemy import event
 
 from crypto.randomness import Stream
-from curator import interface as wire
+from curator import interface
 from curator.accounts.sessions import LIFE_SECONDS
 from curator.http.dependencies import COOKIE
 from curator.pages import plan_form
@@ -274,7 +274,7 @@ def test_a_form_sent_twice_is_one_run_and_with_another_plan_another(desk):
 def test_every_option_of_a_plan_is_in_the_form():
     first, more = fields()
     named = {field.name for field in (*first, *more)} | {"schema", "parties"}
-    assert named == set(wire.PlanRequest.model_json_schema()["properties"])
+    assert named == set(interface.PlanRequest.model_json_schema()["properties"])
     by_name = {field.name: field for field in (*first, *more)}
     assert by_name["noise"] == Field(
         "noise", "Noise", by_name["noise"].hint, "choice", ("selected", "distributed", "local"), False, "", None, None
@@ -285,8 +285,8 @@ def test_every_option_of_a_plan_is_in_the_form():
 
 
 def test_an_option_that_is_new_appears_by_itself(monkeypatch):
-    class Wider(wire.PlanRequest):
-        zeal: wire._Patience | None = wire.Field(default=None, description="how much of it")
+    class Wider(interface.PlanRequest):
+        zeal: interface._Patience | None = interface.Field(default=None, description="how much of it")
 
     monkeypatch.setattr(plan_form, "PlanRequest", Wider)
     found = next(field for field in fields()[1] if field.name == "zeal")

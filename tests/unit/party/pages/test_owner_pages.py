@@ -14,7 +14,7 @@ import pytest
 
 from party.app import make_app
 from party.commands.main import main
-from party.comparison import comparison as comparing
+from party.comparison import comparison
 from party.operations.health import Health
 from party.pages.guard import HEADERS
 from party.pages.routes import _Guards
@@ -407,7 +407,7 @@ def test_the_comparison_asks_for_the_table_and_nothing_of_it_goes_out(
     assert party.logged[logged:] == []
     assert not [record for record in caplog.records if record.name.startswith(("party", "protocol"))]
     assert capfd.readouterr() == ("", "")
-    found = comparing.kept(party.opened, party.opened.known("run-1"))
+    found = comparison.kept(party.opened, party.opened.known("run-1"))
     assert found is not None
     page = words(visitor.get(path))
     for number in ("one_way", "two_way", "halves_two_way"):
@@ -461,7 +461,7 @@ def test_what_a_library_says_of_an_error_is_not_repeated(party: Party, monkeypat
     def broken(*_arguments: Any) -> Any:
         raise ValueError("the patient in row 7 is 104 years old")
 
-    monkeypatch.setattr(comparing, "distances", broken)
+    monkeypatch.setattr(comparison, "distances", broken)
     answer = Visitor(party).sign_in().post(f"/requests/{plan(party, 'run-1')}/comparison")
     assert "could not be worked out (ValueError)" in words(answer)
     assert "104" not in answer.text
