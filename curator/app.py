@@ -11,8 +11,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from curator.http import health_routes as watch_routes
-from curator.http import operator_routes, party_routes, result_routes
+from curator.http import health_routes, operator_routes, party_routes, result_routes
 from curator.http.middleware import LARGEST_JSON, BodyLimit, OnlyFromProxy, RequestLog, SecurityHeaders, SignedAnswers
 from curator.http.problems import MEDIA_TYPE, handle_problems
 from curator.interface import Problem
@@ -49,7 +48,7 @@ def make_app(service: Service) -> FastAPI:
     app.include_router(operator_routes.router)
     app.include_router(result_routes.router)
     add_pages(app)
-    app.include_router(watch_routes.router)
+    app.include_router(health_routes.router)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 

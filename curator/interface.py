@@ -1,110 +1,25 @@
-"""The JSON of the curator's HTTP interface: what is asked and what is answered, closed to unknown fields.
+"""The JSON that operators exchange with the curator: what is asked and what is answered, closed to unknown fields.
 
 It does not know how requests are served, and it holds no secrets.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from protocol.exact import Exact
+from protocol.messages.http import Asked, PartyName, PublicKey, RunId, RunStateName, Told
 from protocol.messages.tasks import Hash
 from protocol.plan.plan import Method, Preset, ScoreName, Update
 from protocol.privacy.mechanisms import Choice, Privacy
 from protocol.privacy.noise_modes import Noise
 from protocol.tables.encoding import EncodingName
 
-RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]
-ENDS: tuple[RunStateName, ...] = ("finished", "failed", "refused", "cancelled", "timed_out")
-
-# Names go into paths, files and logs: letters, digits and a few marks, no blanks at the ends.
-_NAME = r"^[\w](?:[\w .()&'-]{0,98}[\w.)])?$"
-PartyName = Annotated[str, Field(pattern=_NAME, examples=["hospital-1"])]
-DatasetName = Annotated[str, Field(pattern=_NAME, examples=["patients"])]
-RunId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
-StepName = Annotated[str, Field(pattern=r"^[a-z]+(/[0-9]{1,6})?$", examples=["correlations", "update/2"])]
-PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=["5d" * 32])]
-Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", examples=["a7" * 64])]
+Item = TypeVar("Item")
 _Patience = Annotated[int, Field(ge=1, le=365 * 24 * 3600)]
 SentText = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _ExactText = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
-
-
-class Asked(BaseModel):
-    """Base of request bodies."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
-
-
-class Told(BaseModel):
-    """Base of answers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-# What parties ask
-
-
-class Enrolment(Asked):
-    """Signed with the new key: whoever enrols a key holds it."""
-
-    code: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
-    name: PartyName
-    signing_key: PublicKey
-    exchange_key: PublicKey
-
-
-class Introduction(Told):
-    """Believed only by whom it is proved to: by the pin in an enrolment code."""
-
-    curator_key: PublicKey
-    ca: Annotated[str, Field(description="PEM; empty where every machine trusts the certificate")]
-
-
-class Enrolled(Told):
-    name: str
-    curator_key: PublicKey
-
-
-class Rotation(Asked):
-    """Signed with the old key; `signature` is the new one's."""
-
-    signing_key: PublicKey
-    exchange_key: PublicKey
-    signature: Signature
-
-
-class OfferBody(Asked):
-    """ "I hold this many rows of this schema." """
-
-    schema_text: Annotated[str, Field(alias="schema", min_length=2, max_length=1 << 20)]
-    rows: Annotated[int, Field(ge=1, le=2 * 10**9, examples=[20000])]
-
-
-class OwnRun(Told):
-    run: RunId
-    plan: Hash
-    state: RunStateName
-    reason: str | None
-    culprit: str | None
-
-
-class SentReceipt(Told):
-    run: RunId
-    plan: Hash
-    step: str
-    charge: Annotated[str, Field(description="exact epsilon")]
-    delta: str = "0"
-    digest: Hash
-    signature: Signature
-
-
-class Peer(Told):
-    name: str
-    signing_key: PublicKey
-    exchange_key: PublicKey
-    revoked: bool
 
 
 # What operators ask
@@ -229,10 +144,6 @@ class PlanForecast(Told):
     seconds: float
 
 
-class CuratorTime(Told):
-    time_ms: Annotated[int, Field(description="milliseconds since 1970, UTC")]
-
-
 class Waiting(Told):
     party: str
     since: datetime
@@ -296,6 +207,11 @@ class Event(Told):
 
 class Page(Told):
     next: Annotated[str | None, Field(description="give it as `after` for the next page")]
+
+
+def split_page(found: list[Item], limit: int) -> tuple[list[Item], bool]:
+    """Return the page's items, and whether more follow: one more than `limit` was asked for."""
+    return found[:limit], len(found) > limit
 
 
 class Parties(Page):

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from crypto.randomness import Stream
 from curator.accounts.authentication import Authentication
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
 from curator.accounts.sessions import Sessions
+from curator.clock import Clock, system_clock
 from curator.errors import CuratorError
 from curator.home.certificates import Certificates
 from curator.home.keys import CuratorKeys, metrics_token
 from curator.operations.health import Health
 from curator.operations.metrics import Metrics
 from curator.runs.orchestrator import Orchestrator
-from curator.runs.ports import Clock, system_clock
 from curator.runs.relay import Relay
 from curator.runs.views import RunViews
 from curator.settings import Settings
@@ -81,8 +81,8 @@ class Service:
         return self.keys.signing.public, Certificates(self.settings.home).ca
 
     @property
-    def directory(self) -> Directory:
-        return self.orchestrator.directory
+    def registry(self) -> Registry:
+        return self.orchestrator.registry
 
     @property
     def views(self) -> RunViews:

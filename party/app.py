@@ -6,55 +6,45 @@ It does not know the curator. Everything but the two health checks needs the tok
 import hmac
 from collections.abc import Callable
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel, ConfigDict, Field
 
 from crypto.randomness import Stream
-from party.books import audit
 from party.curator_link.client import Curator
 from party.errors import LedgerError
-from party.home.home import House, UnknownRun
-from party.home.settings import write_new
+from party.files import write_file
+from party.home.home import OpenHome, UnknownRun
 from party.operations.health import Health
 from party.operations.metrics import Metrics
 from party.pages.guard import PageGuard
 from party.pages.routes import add_pages
 from party.pages.sessions import Door
-from party.views import accounts, described, line_of, listed
+from party.routes import LocalInterface
 from protocol.errors import SubnError
 
 TOKEN_FILE = "local-token"  # noqa: S105 - the name of the file
 METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 - the name of the file
 _TOKEN_BYTES = 32
 _BEARER = HTTPBearer(auto_error=False, description=f"what stands in the home's file {TOKEN_FILE!r}")
-_MOST_LINES = 10_000
 # Nothing about requests is recorded or exported but the service's own log.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-
-
-class Reason(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Annotated[str, Field(max_length=1000)] = ""
 
 
 def token_of(folder: Path, name: str = TOKEN_FILE) -> str:
     """A token of this home; made when it is first needed, readable for its owner alone."""
     path = folder / name
     if not path.exists():
-        write_new(path, Stream.system().take(_TOKEN_BYTES).hex() + "\n")
+        write_file(path, Stream.system().take(_TOKEN_BYTES).hex() + "\n")
     return path.read_text(encoding="ascii").strip()
 
 
 def make_app(
-    house: House, token: str, health: Health, line: Curator | None = None, door: Door | None = None
+    opened: OpenHome, token: str, health: Health, line: Curator | None = None, door: Door | None = None
 ) -> FastAPI:
     """`line` leads to the curator; what `health` finds wrong, /readyz says."""
     door = door or Door()
@@ -68,10 +58,8 @@ def make_app(
     )
     app.add_exception_handler(SubnError, _problem)
     _add_health(app, health)
-    _add_requests(app, house, Depends(_guard(token)))
-    _add_books(app, house, Depends(_guard(token)))
-    _add_sign_in(app, door, Depends(_guard(token)))
-    add_pages(app, house, door, health.trouble, line)
+    app.include_router(LocalInterface(opened, door).router(), dependencies=[Depends(_guard(token))])
+    add_pages(app, opened, door, health.trouble, line)
     app.add_middleware(PageGuard)
     return app
 
@@ -88,7 +76,7 @@ def _guard(*tokens: str) -> Callable[..., None]:
 
 
 def add_metrics(app: FastAPI, metrics: Metrics, tokens: tuple[str, ...]) -> None:
-    """For the house's own Prometheus, which needs no more than a token for this."""
+    """For the data owner's own Prometheus, which needs no more than a token for this."""
 
     @app.get("/metrics", dependencies=[Depends(_guard(*tokens))], summary="Metrics, for Prometheus")
     def scrape() -> Response:
@@ -107,41 +95,6 @@ def _add_health(app: FastAPI, health: Health) -> None:
         if wrong:
             return JSONResponse({"status": "not ready", "reason": "; ".join(wrong)}, 503)
         return JSONResponse({"status": "ready", "checks": dict.fromkeys(checks, "ok")})
-
-
-def _add_requests(app: FastAPI, house: House, guard: Any) -> None:
-    @app.get("/v1/requests", dependencies=[guard], summary="Everything that was ever asked")
-    def requests() -> list[dict[str, Any]]:
-        return [listed(house, request) for request in house.ledger.requests()]
-
-    @app.get("/v1/requests/{run}", dependencies=[guard], summary="One run")
-    def request(run: str) -> dict[str, Any]:
-        return described(house, house.known(run))
-
-    @app.post("/v1/requests/{run}/accept", dependencies=[guard], summary="Take part in a run that waits for your word")
-    def accept(run: str) -> dict[str, Any]:
-        return described(house, house.decide(run, True, "", "local interface"))
-
-    @app.post("/v1/requests/{run}/refuse", dependencies=[guard], summary="Do not take part, for this reason")
-    def refuse(run: str, body: Reason | None = None) -> dict[str, Any]:
-        return described(house, house.decide(run, False, body.reason if body else "", "local interface"))
-
-
-def _add_books(app: FastAPI, house: House, guard: Any) -> None:
-    @app.get("/v1/ledger", dependencies=[guard], summary="What was spent, by data set, and every answer that cost it")
-    def ledger() -> dict[str, Any]:
-        return {"accounts": accounts(house), "entries": [line_of(entry) for entry in house.ledger.entries()]}
-
-    @app.get("/v1/audit", dependencies=[guard], summary="The audit log, newest first")
-    def log(search: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_LINES)] = 100) -> dict[str, Any]:
-        found = [entry for entry in audit.readable(house.home.audit) if audit.holds(entry, search)]
-        return {"problems": audit.verify(house.home.audit), "entries": list(islice(reversed(found), limit))}
-
-
-def _add_sign_in(app: FastAPI, door: Door, guard: Any) -> None:
-    @app.post("/v1/sign-in", dependencies=[guard], summary="A path that opens the pages once, within ten minutes")
-    def sign_in() -> dict[str, str]:
-        return {"path": f"/sign-in?ticket={door.ticket()}"}
 
 
 async def _problem(_request: Request, error: Exception) -> JSONResponse:

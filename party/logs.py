@@ -7,11 +7,18 @@ import json
 import logging
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from protocol.errors import SubnError
+
+Log = Callable[..., None]  # called with an event and its fields
+
+
+def silent(_event: str, **_fields: Any) -> None:
+    """Log nothing."""
 
 
 def json_log(event: str, **fields: Any) -> None:

@@ -16,12 +16,14 @@ import uvicorn
 
 from party.answering.answering import Answering
 from party.app import METRICS_TOKEN_FILE, add_metrics, make_app, token_of
-from party.curator_link.client import Curator, Log
+from party.curator_link.client import Curator
 from party.errors import SettingsError
-from party.home.home import House, opened
+from party.files import write_file
+from party.home.home import OpenHome, open_home
+from party.home.layout import Home
 from party.home.lock import served_alone
-from party.home.settings import Home, pinned_ca, write_new
-from party.logs import places
+from party.home.settings import pinned_ca
+from party.logs import Log, places
 from party.operations.health import Health
 from party.operations.metrics import Metrics
 from party.worker import Worker
@@ -30,33 +32,33 @@ from protocol.errors import SubnError
 
 def serve(home: Home, log: Log, **seams: Any) -> None:
     """Until SIGTERM or SIGINT; raises what makes serving impossible. `seams` are those of `client.Curator`."""
-    with served_alone(home.lock), opened(home) as house, _listening(house) as listener:
-        asyncio.run(_serve(house, listener, log, seams))
+    with served_alone(home.lock), open_home(home) as opened, _listening(opened) as listener:
+        asyncio.run(_serve(opened, listener, log, seams))
 
 
-async def _serve(house: House, listener: socket.socket, log: Log, seams: dict[str, Any]) -> None:
-    signing, curator = house.keys.identity.signing, house.curator
+async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dict[str, Any]) -> None:
+    signing, curator = opened.keys.identity.signing, opened.curator
     # One attempt per request: the worker waits between them, and says that it does.
-    key, ca = bytes.fromhex(curator.key), pinned_ca(house.home, curator)
+    key, ca = bytes.fromhex(curator.key), pinned_ca(opened.home, curator)
     async with Curator(curator.url, curator.name, signing, key, ca=ca, tries=1, **seams) as line:
-        health = Health(house, lambda: worker.trouble)
+        health = Health(opened, lambda: worker.trouble)
         metrics = Metrics(health)
-        worker = Worker(house, line, Answering(house), log=metrics.watching(log), heard=health.heard)
-        server = _server(house, health, metrics, line)
+        worker = Worker(opened, line, Answering(opened), log=metrics.watching(log), heard=health.heard)
+        server = _server(opened, health, metrics, line)
         work = asyncio.create_task(worker.run())
         local = asyncio.create_task(server.serve(sockets=[listener]))
         _stop_on_signals(server)
         host, port = listener.getsockname()
-        write_new(house.home.address, f"http://{host}:{port}\n")
-        house.audit.append("started", version=version("dp-subn"))
+        write_file(opened.home.address, f"http://{host}:{port}\n")
+        opened.audit.append("started", version=version("dp-subn"))
         log("listening", url=f"http://{host}:{port}", party=curator.name, curator=curator.url)
         await asyncio.wait({work, local}, return_when=asyncio.FIRST_COMPLETED)
         reason = _why_stopped(work)
         server.should_exit = True
         work.cancel()
         await local
-        house.home.address.unlink(missing_ok=True)
-        house.audit.append("stopped", reason=reason)
+        opened.home.address.unlink(missing_ok=True)
+        opened.audit.append("stopped", reason=reason)
         log("stopped", reason=reason)
         with suppress(asyncio.CancelledError):
             try:
@@ -77,15 +79,15 @@ def _why_stopped(work: "asyncio.Task[None]") -> str:
 
 
 @contextmanager
-def _listening(house: House) -> Iterator[socket.socket]:
-    host, port = house.settings.local.host, house.settings.local.port
+def _listening(opened: OpenHome) -> Iterator[socket.socket]:
+    host, port = opened.settings.local.host, opened.settings.local.port
     try:
         listener = socket.create_server((host, port))
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise SettingsError(
             f"{host}:{port} cannot be listened at ({why}): stop who holds it, or set another port under [local] in "
-            f"{house.home.settings}"
+            f"{opened.home.settings}"
         ) from None
     with listener:
         yield listener
@@ -99,10 +101,10 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(house: House, health: Health, metrics: Metrics, line: Curator) -> _Server:
-    token = token_of(house.home.path)
-    app = make_app(house, token, health, line)
-    add_metrics(app, metrics, (token, token_of(house.home.path, METRICS_TOKEN_FILE)))
+def _server(opened: OpenHome, health: Health, metrics: Metrics, line: Curator) -> _Server:
+    token = token_of(opened.home.path)
+    app = make_app(opened, token, health, line)
+    add_metrics(app, metrics, (token, token_of(opened.home.path, METRICS_TOKEN_FILE)))
     return _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from crypto.signing import fingerprint
 from party.answering.invitation import place_in
 from party.books.ledger import Entry, Request
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.keys import peer_fingerprint
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
@@ -31,17 +31,17 @@ STATES = {
 _PLACES = 6
 
 
-def described(house: House, request: Request) -> dict[str, Any]:
+def described(opened: OpenHome, request: Request) -> dict[str, Any]:
     """One invitation: who asks, what is read in each phase, what it costs, what remains."""
-    return summary(house, request) | {"steps": _steps(house, request)}
+    return summary(opened, request) | {"steps": _steps(opened, request)}
 
 
-def listed(house: House, request: Request) -> dict[str, Any]:
+def listed(opened: OpenHome, request: Request) -> dict[str, Any]:
     """The same as one of many: for a run that is over, its steps are not worked out again."""
-    return summary(house, request) | {"steps": _steps(house, request) if request.state != "ended" else []}
+    return summary(opened, request) | {"steps": _steps(opened, request) if request.state != "ended" else []}
 
 
-def summary(house: House, request: Request) -> dict[str, Any]:
+def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
     """The same without what has to be worked out from the plan."""
     plan, schema = Plan.model_validate_json(request.plan), schema_in(request.schema_text)
     facts: dict[str, Any] = {
@@ -53,7 +53,7 @@ def summary(house: House, request: Request) -> dict[str, Any]:
         "reason": request.reason,
         "verdict": request.verdict,
         "reasons": list(request.reasons),
-        "curator": _curator(house),
+        "curator": _curator(opened),
         "dataset": request.dataset,
         "title": schema.title if schema else "",
         "columns": len(schema.names) if schema else 0,
@@ -61,14 +61,14 @@ def summary(house: House, request: Request) -> dict[str, Any]:
         "noise": plan.noise,
         "insiders": plan.insiders,
         "synthetic_rows": plan.rows,
-        "parties": [_member(house, plan, place) for place in range(plan.parties)],
+        "parties": [_member(opened, plan, place) for place in range(plan.parties)],
         "privacy": plan.privacy,
         "price": str(request.price),
         "delta": str(request.delta),
         "spent": str(request.spent),
         "spent_delta": str(request.spent_delta),
         "reserved": str(request.reserved),
-        "budget": None if request.dataset is None else account(house, request.dataset),
+        "budget": None if request.dataset is None else account(opened, request.dataset),
     }
     odds = {"run": request.price, "spent": request.spent, "all": _committed(facts)}
     return facts | {"odds": {what: odds_factor(epsilon) for what, epsilon in odds.items()}}
@@ -90,16 +90,16 @@ def schema_in(text: str) -> Schema | None:
         return None
 
 
-def account(house: House, dataset: str) -> dict[str, str]:
-    budget = house.budget(dataset)
+def account(opened: OpenHome, dataset: str) -> dict[str, str]:
+    budget = opened.budget(dataset)
     named = {"total": budget.total, "spent": budget.spent, "reserved": budget.reserved, "left": budget.left}
     named |= {"delta_total": budget.delta_total, "delta_spent": budget.delta_spent}
     named |= {"delta_reserved": budget.delta_reserved, "delta_left": budget.delta_left}
     return {name: str(value) for name, value in named.items()}
 
 
-def accounts(house: House) -> dict[str, dict[str, str]]:
-    return {dataset: account(house, dataset) for dataset in house.datasets_ever()}
+def accounts(opened: OpenHome) -> dict[str, dict[str, str]]:
+    return {dataset: account(opened, dataset) for dataset in opened.datasets_ever()}
 
 
 def line_of(entry: Entry) -> dict[str, Any]:
@@ -139,15 +139,15 @@ def in_words(facts: dict[str, Any]) -> Iterator[str]:
         yield f'  to decide   subn-party accept {facts["run"]}  or  subn-party refuse {facts["run"]} --reason "..."'
 
 
-def _curator(house: House) -> dict[str, str]:
-    return {"url": house.curator.url, "fingerprint": fingerprint(bytes.fromhex(house.curator.key))}
+def _curator(opened: OpenHome) -> dict[str, str]:
+    return {"url": opened.curator.url, "fingerprint": fingerprint(bytes.fromhex(opened.curator.key))}
 
 
-def _member(house: House, plan: Plan, place: int) -> dict[str, Any]:
+def _member(opened: OpenHome, plan: Plan, place: int) -> dict[str, Any]:
     member = plan.members[place]
     found = peer_fingerprint(member.signing_key, member.exchange_key)
-    noted = house.settings.peers.get(member.name)
-    is_own = member.signing_key == house.keys.identity.signing.public
+    noted = opened.settings.peers.get(member.name)
+    is_own = member.signing_key == opened.keys.identity.signing.public
     compared = is_own or (noted is not None and noted.fingerprint == found)
     return {"name": member.name, "rows": member.rows, "fingerprint": found, "compared": compared, "you": is_own}
 
@@ -159,14 +159,14 @@ def _committed(facts: dict[str, Any]) -> Fraction:
     return Fraction(budget["spent"]) + Fraction(budget["reserved"]) + (Fraction(facts["price"]) if is_to_come else 0)
 
 
-def _steps(house: House, request: Request) -> list[dict[str, Any]]:
+def _steps(opened: OpenHome, request: Request) -> list[dict[str, Any]]:
     """What this party is asked in every step; nothing if no party can agree to the plan. Only shown, not judged."""
     found = _worked_out(request.plan, request.schema_text)
     if found is None:
         return []
     terms, predicted = found
     try:
-        me = place_in(house, terms)
+        me = place_in(opened, terms)
     except SubnError:
         return []
     return [

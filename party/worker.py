@@ -15,14 +15,14 @@ from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import verify
 from party.answering.answering import Answering, Outgoing
-from party.curator_link.client import LONGEST_POLL, Backoff, Curator, Declined, Log, silent
+from party.curator_link.client import Backoff, Curator, Declined
 from party.errors import RolledBack
-from party.home.home import House
+from party.home.home import OpenHome
+from party.logs import Log, silent
 from protocol.errors import SubnError
-from protocol.messages.http import Receipt
+from protocol.messages.http import ENDS, LONGEST_POLL, SentReceipt
 from protocol.messages.signatures import RECEIPT, receipt_text_of_digest
 
-ENDS = ("finished", "failed", "refused", "cancelled", "timed_out")
 DECISION_SECONDS = 5  # how soon the data owner's word is noticed, and the end of a run
 
 
@@ -31,7 +31,7 @@ class Worker:
 
     def __init__(
         self,
-        house: House,
+        opened: OpenHome,
         curator: Curator,
         answering: Answering,
         *,
@@ -42,7 +42,7 @@ class Worker:
         heard: Callable[[int], None] = lambda _difference: None,
     ) -> None:
         """`heard` is told by how many milliseconds the curator's signed time differs from this machine's."""
-        self._house, self._ledger = house, house.ledger
+        self._opened, self._ledger = opened, opened.ledger
         self._curator, self._answering = curator, answering
         self._sleep, self._log, self._heard = sleep, log, heard
         self._stream, self._backoff = stream or Stream.system(), backoff or Backoff()
@@ -61,7 +61,7 @@ class Worker:
         """Compare the ledger with what the curator holds; then deliver what a kill kept back."""
         self._heard(await self._curator.clock_difference())
         receipts = await self._curator.receipts()
-        check_not_rolled_back(self._house, receipts)
+        check_not_rolled_back(self._opened, receipts)
         open_runs = await self._settle()
         self._answering.tidy()
         for outgoing in self._answering.undelivered(receipts, open_runs):
@@ -143,26 +143,26 @@ class Worker:
         return True
 
 
-def lost(house: House, receipts: Sequence[Receipt]) -> list[Receipt]:
+def lost(opened: OpenHome, receipts: Sequence[SentReceipt]) -> list[SentReceipt]:
     """Answers that this party has signed and that its ledger does not know."""
-    return house.ledger.check_against([receipt for receipt in receipts if _is_own(house, receipt)])
+    return opened.ledger.check_against([receipt for receipt in receipts if _is_own(opened, receipt)])
 
 
-def check_not_rolled_back(house: House, receipts: Sequence[Receipt]) -> None:
+def check_not_rolled_back(opened: OpenHome, receipts: Sequence[SentReceipt]) -> None:
     """Privacy: who goes on with an old ledger spends a second time what it has forgotten."""
-    missing = lost(house, receipts)
+    missing = lost(opened, receipts)
     if missing:
-        house.audit.append("rolled back", answers=len(missing))
+        opened.audit.append("rolled back", answers=len(missing))
         raise RolledBack(
-            f"this party has signed {len(missing)} answers that {house.home.ledger} does not know: the ledger was set "
+            f"this party has signed {len(missing)} answers that {opened.home.ledger} does not know: the ledger was set "
             "back, or belongs to another party; put the newest one in its place, or charge what is missing with "
             "`subn-party ledger acknowledge`"
         )
 
 
-def _is_own(house: House, receipt: Receipt) -> bool:
+def _is_own(opened: OpenHome, receipt: SentReceipt) -> bool:
     text = receipt_text_of_digest(receipt.plan, receipt.step, receipt.charge, receipt.digest, receipt.delta)
-    return any(_has_signed(key, text, receipt.signature) for key in house.keys.signed_with)
+    return any(_has_signed(key, text, receipt.signature) for key in opened.keys.signed_with)
 
 
 def _has_signed(key: bytes, text: bytes, signature: str) -> bool:

@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError
 from crypto.errors import CryptoError
 from crypto.signing import verify
 from curator.accounts.registry import hashed
+from curator.clock import Clock
 from curator.errors import Forbidden, NotAuthenticated, Replayed, StoreUnavailable, WrongClock
-from curator.runs.ports import Clock
 from curator.store.store import Store
 from curator.store.tables import nonces, operator_keys, parties
 from protocol.messages.signatures import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, request_text

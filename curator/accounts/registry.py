@@ -10,8 +10,8 @@ from hashlib import sha256
 from sqlalchemy import Connection, delete, insert, select, update
 
 from crypto.randomness import Stream
+from curator.clock import Clock
 from curator.errors import Conflict, Forbidden, NotFound
-from curator.runs.ports import Clock
 from curator.store.run_records import runs_with
 from curator.store.store import Store
 from curator.store.tables import codes, offers, operator_keys, parties, schemas
@@ -44,7 +44,7 @@ class PartyRecord:
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferRecord:
     party: str
     dataset: str
     schema_hash: str
@@ -61,7 +61,7 @@ class SchemaRecord:
 
 
 @dataclass(frozen=True)
-class Directory:
+class Registry:
     store: Store
     clock: Clock
 
@@ -152,9 +152,12 @@ class Directory:
             if not db.execute(update(offers).where(wanted).values(**values)).rowcount:
                 db.execute(insert(offers).values(party=party, dataset=dataset, **values))
 
-    def offers(self) -> list[Offer]:
+    def offers(self) -> list[OfferRecord]:
         with self.store.reading() as db:
-            return [Offer(**row) for row in db.execute(select(offers).order_by(offers.c.party, offers.c.at)).mappings()]
+            return [
+                OfferRecord(**row)
+                for row in db.execute(select(offers).order_by(offers.c.party, offers.c.at)).mappings()
+            ]
 
     def add_schema(self, schema: Schema) -> None:
         with self.store.writing() as db:

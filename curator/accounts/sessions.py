@@ -9,8 +9,8 @@ from sqlalchemy import delete, insert, select
 
 from crypto.randomness import Stream
 from curator.accounts.registry import hashed
+from curator.clock import Clock
 from curator.errors import NotAuthenticated
-from curator.runs.ports import Clock
 from curator.store.store import Store
 from curator.store.tables import operator_keys, sessions
 

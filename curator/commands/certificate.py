@@ -7,10 +7,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from curator.commands.output import say
 from curator.errors import SettingsError
 from curator.home.certificates import SYSTEM, Certificates, Shown, default_names
 from curator.home.keys import CuratorKeys
+from curator.rendering.output import say
 from curator.settings import Settings, listed
 from protocol.messages.pins import pin_of
 

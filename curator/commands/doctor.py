@@ -12,18 +12,18 @@ import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from curator.accounts.registry import Directory
-from curator.commands.output import say
+from curator.accounts.registry import Registry
+from curator.clock import system_clock
 from curator.commands.ready import ask
 from curator.errors import SettingsError
 from curator.home.certificates import RENEW_DAYS, Certificates
 from curator.home.keys import CuratorKeys
-from curator.runs.ports import system_clock
+from curator.rendering.output import say
 from curator.settings import Settings
 from curator.store.store import Store
 from protocol.messages.pins import pin_of
 from protocol.messages.versions import SPOKEN
-from protocol.services import diagnosis as findings
+from protocol.services import diagnosis
 from protocol.services.connection import distrust
 from protocol.services.diagnosis import CA_SOON_DAYS, Finding, Look
 
@@ -42,9 +42,9 @@ def doctor(settings: Settings, chosen: argparse.Namespace) -> int:
         ("parties", lambda: _parties(settings)),
         ("service", lambda: _service(settings)),
     ]
-    found = findings.examine(looks)
-    say(chosen, findings.data_of(found), "\n".join(one.line for one in found))
-    return findings.code_of(found)
+    found = diagnosis.examine(looks)
+    say(chosen, diagnosis.data_of(found), "\n".join(one.line for one in found))
+    return diagnosis.code_of(found)
 
 
 def _versions() -> Iterator[Finding]:
@@ -61,8 +61,8 @@ def _home(settings: Settings) -> Iterator[Finding]:
         file.flush()
     yield Finding("home", "ok", f"{home} can be written to")
     secrets = [home, *(home / "keys").iterdir(), *(home / "tls").glob("*.key"), *(home / "tls").glob("server.pem")]
-    yield findings.modes([str(path) for path in secrets if path.stat().st_mode & 0o077])
-    yield findings.disk(shutil.disk_usage(home).free, str(home))
+    yield diagnosis.modes([str(path) for path in secrets if path.stat().st_mode & 0o077])
+    yield diagnosis.disk(shutil.disk_usage(home).free, str(home))
 
 
 def _keys(settings: Settings) -> Iterator[Finding]:
@@ -84,10 +84,10 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
         yield Finding("certificate", "bad", distrust("the certificate", error) or str(error))
     mend = "`subn-curator certificate renew`" if shown.renews_itself else "give a newer one: `certificate renew`"
     soon = 0 if shown.renews_itself and not settings.behind_proxy else RENEW_DAYS
-    yield findings.lasting("certificate", shown.days, soon, mend)
+    yield diagnosis.lasting("certificate", shown.days, soon, mend)
     if shown.ca_days is not None:
         mend = "make a new home for the CA in time: every party has to run `subn-party recognise PIN` then"
-        yield findings.lasting("CA", shown.ca_days, CA_SOON_DAYS, mend)
+        yield diagnosis.lasting("CA", shown.ca_days, CA_SOON_DAYS, mend)
 
 
 def _store(settings: Settings) -> Iterator[Finding]:
@@ -117,7 +117,7 @@ def _parties(settings: Settings) -> Iterator[Finding]:
         return
     store, now = Store.open(settings.store_url), system_clock()
     try:
-        known = [one for one in Directory(store, system_clock).parties() if one.revoked is None]
+        known = [one for one in Registry(store, system_clock).parties() if one.revoked is None]
     finally:
         store.close()
     seen = [one.last_seen for one in known if one.last_seen is not None]

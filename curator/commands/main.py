@@ -14,14 +14,14 @@ from typing import Any
 
 from crypto.randomness import Stream
 from crypto.signing import fingerprint
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
+from curator.clock import system_clock
 from curator.commands.certificate import add_certificate_options, make_certificates, renew_certificate, show_certificate
 from curator.commands.doctor import doctor
-from curator.commands.output import say
 from curator.errors import SettingsError, StoreUnavailable
 from curator.home.certificates import Certificates
 from curator.home.keys import CuratorKeys
-from curator.runs.ports import system_clock
+from curator.rendering.output import say
 from curator.settings import Settings
 from curator.store.run_records import SIGNING_KEY, correct
 from curator.store.store import Store
@@ -121,7 +121,7 @@ def _init(settings: Settings, chosen: argparse.Namespace) -> int:
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     certificates = make_certificates(settings, chosen)
     keys = CuratorKeys.create(settings.home, Stream.system())
-    operator_key = _directory(settings).new_operator_key("first", Stream.system())
+    operator_key = _registry(settings).new_operator_key("first", Stream.system())
     public = keys.signing.public
     found = {
         "home": str(settings.home),
@@ -163,20 +163,20 @@ def _ready(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 def _add_key(settings: Settings, chosen: argparse.Namespace) -> int:
-    key = _directory(settings).new_operator_key(chosen.label, Stream.system())
+    key = _registry(settings).new_operator_key(chosen.label, Stream.system())
     return say(chosen, {"label": chosen.label, "operator_key": key}, key)
 
 
 def _list_keys(settings: Settings, chosen: argparse.Namespace) -> int:
     found = [
         {"label": key.label, "created": _time(key.created), "id": key.hash[:12]}
-        for key in _directory(settings).operator_keys()
+        for key in _registry(settings).operator_keys()
     ]
     return say(chosen, found, "\n".join(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
 
 
 def _revoke_key(settings: Settings, chosen: argparse.Namespace) -> int:
-    _directory(settings).revoke_operator_key(chosen.label)
+    _registry(settings).revoke_operator_key(chosen.label)
     return say(chosen, {"revoked": chosen.label}, f"the key {chosen.label!r} is invalid now")
 
 
@@ -199,8 +199,8 @@ def _rotate(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 def _code(settings: Settings, chosen: argparse.Namespace) -> int:
-    directory, keys = _directory(settings), CuratorKeys.load(settings.home, settings.master_key)
-    secret, expires = directory.new_code(chosen.name, Stream.system())
+    registry, keys = _registry(settings), CuratorKeys.load(settings.home, settings.master_key)
+    secret, expires = registry.new_code(chosen.name, Stream.system())
     code = joined(secret, pin_of(keys.signing.public, Certificates(settings.home).ca))
     found = {"name": chosen.name, "code": code, "expires": _time(expires)}
     return say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")
@@ -228,9 +228,9 @@ def _restore(settings: Settings, chosen: argparse.Namespace) -> int:
     return say(chosen, {"restored": str(settings.home), **found}, words)
 
 
-def _directory(settings: Settings) -> Directory:
+def _registry(settings: Settings) -> Registry:
     _require_home(settings)
-    return Directory(Store.open(settings.store_url), system_clock)
+    return Registry(Store.open(settings.store_url), system_clock)
 
 
 def _require_home(settings: Settings) -> None:

@@ -16,14 +16,16 @@ from time import perf_counter, sleep
 from types import FrameType
 from typing import Any
 
+from curator.experiments.evaluation import errors_against
 from curator.experiments.processes import ProgramFailed, Programs, installed, run
-from curator.experiments.quality import errors_against
-from curator.experiments.sample_files import write_sample
+from curator.experiments.sample_data import write_sample
+from curator.files import write_file
 from curator.home.certificates import Certificates
-from curator.operator.client import ENDS, CuratorClient
+from curator.operator.client import CuratorClient
 from curator.operator.progress import Screen, describe_run
 from protocol.errors import PlanError
 from protocol.exact import exact
+from protocol.messages.http import ENDS
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.schema import Schema
 
@@ -55,7 +57,7 @@ _AT_ONCE = 4  # programs that are started at the same time
 
 
 @dataclass(frozen=True)
-class Wishes:
+class DemoOptions:
     method: str
     parties: int
     epsilon: str
@@ -104,7 +106,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _wishes(chosen: argparse.Namespace) -> Wishes:
+def _wishes(chosen: argparse.Namespace) -> DemoOptions:
     if not 2 <= chosen.parties <= MOST_PARTIES:
         raise PlanError(f"{chosen.parties} hospitals: the demonstration takes 2 to {MOST_PARTIES}")
     try:
@@ -115,10 +117,10 @@ def _wishes(chosen: argparse.Namespace) -> Wishes:
     if chosen.out is not None and folder.exists() and any(folder.iterdir()):
         raise PlanError(f"{folder} holds something already: name a new folder")
     (folder / "logs").mkdir(parents=True, exist_ok=True)
-    return Wishes(chosen.method, chosen.parties, chosen.epsilon, folder.absolute(), chosen.keep, chosen.ask)
+    return DemoOptions(chosen.method, chosen.parties, chosen.epsilon, folder.absolute(), chosen.keep, chosen.ask)
 
 
-def _tell(wishes: Wishes, programs: Programs) -> None:
+def _tell(wishes: DemoOptions, programs: Programs) -> None:
     _say(f"{wishes.parties} made-up hospitals of {ROWS:,} patients each, in {wishes.folder}")
     data = wishes.folder / "data"
     write_sample(data, wishes.parties, ROWS, _SEED)
@@ -138,17 +140,16 @@ def _tell(wishes: Wishes, programs: Programs) -> None:
 # The services
 
 
-def _start_curator(wishes: Wishes, programs: Programs) -> tuple[str, Path]:
+def _start_curator(wishes: DemoOptions, programs: Programs) -> tuple[str, Path]:
     program, home = installed("subn-curator"), wishes.folder / "curator"
     made = json.loads(run([program, "init", "--home", home, "--json"]))
     key_file = wishes.folder / "operator.key"
-    key_file.touch(mode=0o600)
-    key_file.write_text(made["operator_key"] + "\n", encoding="utf-8")
+    write_file(key_file, made["operator_key"] + "\n")
     curator = programs.start("curator", [program, "serve", "--home", home, "--port", "0"])
     return str(curator.wait_for("listening")["url"]), key_file
 
 
-def _start_parties(wishes: Wishes, programs: Programs, url: str, codes: dict[str, str]) -> None:
+def _start_parties(wishes: DemoOptions, programs: Programs, url: str, codes: dict[str, str]) -> None:
     names = wishes.hospitals
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as together:
         fingerprints = dict(zip(names, together.map(lambda name: _make_home(wishes, name), names), strict=True))
@@ -158,13 +159,13 @@ def _start_parties(wishes: Wishes, programs: Programs, url: str, codes: dict[str
         programs.start(name, [installed("subn-party"), "serve", "--home", wishes.folder / name])
 
 
-def _make_home(wishes: Wishes, name: str) -> str:
+def _make_home(wishes: DemoOptions, name: str) -> str:
     """The fingerprint of the party's new keys."""
     made = json.loads(run([installed("subn-party"), "init", "--home", wishes.folder / name, "--json"]))
     return str(made["fingerprint"])
 
 
-def _enrol(wishes: Wishes, name: str, fingerprints: dict[str, str], url: str, code: str) -> None:
+def _enrol(wishes: DemoOptions, name: str, fingerprints: dict[str, str], url: str, code: str) -> None:
     program, home, data = installed("subn-party"), wishes.folder / name, wishes.folder / "data"
     # Data owners compare fingerprints by voice or mail; here all of them sit at one desk.
     others = [
@@ -188,7 +189,7 @@ def _enrol(wishes: Wishes, name: str, fingerprints: dict[str, str], url: str, co
 # The run
 
 
-def _run(wishes: Wishes, client: CuratorClient, programs: Programs, url: str) -> Manifest:
+def _run(wishes: DemoOptions, client: CuratorClient, programs: Programs, url: str) -> Manifest:
     schema = client.add_schema((wishes.folder / "data" / "schema.json").read_bytes())
     body = {"schema": schema["hash"], "parties": wishes.hospitals, "epsilon": wishes.epsilon, "method": wishes.method}
     if wishes.method != "independent":
@@ -212,7 +213,7 @@ def _run(wishes: Wishes, client: CuratorClient, programs: Programs, url: str) ->
     return verify_manifest((result / "manifest.json").read_bytes(), {})
 
 
-def _say_where_to_look(wishes: Wishes, programs: Programs, url: str) -> None:
+def _say_where_to_look(wishes: DemoOptions, programs: Programs, url: str) -> None:
     """The pages, with what opens them: made-up people's keys, on this machine only."""
     own = next(program for program in programs.started if program.name == wishes.hospitals[0])
     own.wait_for("listening")
@@ -236,7 +237,7 @@ def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, 
         sleep(_LOOK_SECONDS)
 
 
-def _say_what_it_took(wishes: Wishes, manifest: Manifest) -> None:
+def _say_what_it_took(wishes: DemoOptions, manifest: Manifest) -> None:
     _say(f"\n{'phase':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
     for phase in manifest.phases:
         _say(f"{phase.name:14} {phase.seconds:8.2f} {phase.cells:10,} {phase.ciphertexts:12,} {phase.bytes:12,}")
@@ -257,7 +258,7 @@ def _say_what_stays(programs: Programs, url: str, key_file: Path, ca_file: Path)
     _say(f"stop everything: kill {numbers}")
 
 
-def _say_how_good_it_is(wishes: Wishes, manifest: Manifest, data: Path) -> None:
+def _say_how_good_it_is(wishes: DemoOptions, manifest: Manifest, data: Path) -> None:
     schema = Schema.parse((data / "schema.json").read_bytes())
     tables = data / "all.csv", wishes.folder / "result" / "table.csv"
     one, two = errors_against(*tables, schema)

@@ -19,7 +19,7 @@ from curator.experiments.classification import Exam, misclassification, target_o
 from curator.experiments.coded_tables import read_codes, read_schema
 from protocol.errors import OperatorError
 from protocol.tables.attributes import quoted
-from protocol.tables.distance import attribute_sets, distances
+from protocol.tables.distance import attribute_sets, average_distance, distances
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
@@ -71,6 +71,12 @@ def distance_report(schema: Schema, real: Sequence[Codes], synthetic: Sequence[C
         "measured": len(chosen),
         "of": math.comb(count, ways),
     }
+
+
+def errors_against(pooled: Path, synthetic: Path, schema: Schema) -> tuple[float, float]:
+    """Return the mean total variation distance of all tables of one attribute, and of two."""
+    one, other = read_codes(pooled, schema), read_codes(synthetic, schema)
+    return average_distance(one, other, schema.sizes, 1), average_distance(one, other, schema.sizes, 2)
 
 
 def held_out() -> Stream:

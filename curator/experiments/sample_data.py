@@ -3,12 +3,15 @@
 It does not know any real person: every number comes from the formulas below and a stream of random words.
 """
 
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from crypto.randomness import Stream
+from curator.results.csv_files import write_table
 
 Numbers = Any  # a vector of numbers, one per row
 
@@ -176,3 +179,14 @@ def all_hospitals(count: int, rows: int, stream: Stream) -> Iterator[tuple[str, 
     """Every hospital's name and columns."""
     for index in range(count):
         yield f"hospital-{index + 1}", hospital(index, rows, stream.child(f"hospital {index}"))
+
+
+def write_sample(out: Path, parties: int, rows: int, seed: int) -> None:
+    """Write a schema, one table for each hospital, and one table of all."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "schema.json").write_text(json.dumps(SCHEMA, indent=1) + "\n", encoding="utf-8")
+    pooled = []
+    for name, columns in all_hospitals(parties, rows, Stream.keyed(b"%d" % seed, "sample data")):
+        write_table(out / f"{name}.csv", HEADER, [columns])
+        pooled.append([[name] * rows, *columns])
+    write_table(out / "all.csv", ["hospital", *HEADER], pooled)

@@ -19,7 +19,8 @@ from crypto.randomness import Stream
 from curator.experiments.coded_tables import DividedTable, read_divided, read_schema
 from curator.experiments.partition import Division
 from curator.experiments.simulation import Progress, Simulation, make_identities, member_of, simulate
-from curator.results.csv_files import write_table, write_text
+from curator.files import PUBLIC, write_file
+from curator.results.csv_files import write_table
 from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.forecast.error import predicted
@@ -77,7 +78,7 @@ def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
     if request.evaluate:
         manifest["evaluation"] = _evaluate(table.schema, table.codes, synthetic)
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    write_text(request.out / "manifest.json", text)
+    write_file(request.out / "manifest.json", text, PUBLIC)
     return manifest
 
 

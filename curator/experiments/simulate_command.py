@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from curator.experiments.partition import WAYS
-from curator.experiments.sample_files import write_sample
+from curator.experiments.sample_data import write_sample
 from curator.experiments.simulate import Request, Settings, run_experiment
 from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import error_range

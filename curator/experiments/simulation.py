@@ -11,23 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from crypto.paillier.indicator import make_indicator
-from crypto.paillier.public import require_gmp
-from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
+from curator.runs.run_crypto import PaillierCrypto
 from protocol.identity import Identity
 from protocol.messages.tasks import Invitation, Reply, Task, decode, encode
 from protocol.plan.plan import Member, Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes, words_to_bytes
-from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
+from protocol.run.curator import RunState, begin, receive, tasks
 from protocol.run.party import accept, answer, check
 from protocol.run.task_cost import task_cost
-from protocol.secure_sum.plain import PlainOpening
-from protocol.secure_sum.selected import SelectedOpening
 from protocol.secure_sum.sums import CuratorSums, PartySums
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
@@ -145,13 +141,11 @@ def _curator(terms: Terms, stream: Stream, real_crypto: bool) -> tuple[RunState,
     first_variable = stream.below(terms.domain.count)
     if not real_crypto:
         return begin(terms, first_variable, None), ClearOpening()
-    if not plan.uses_paillier:
-        return begin(terms, first_variable, None), PlainOpening(plan)
-    require_gmp()
-    secret = SecretKey.generate(plan.key_bits)
-    indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, stream)
-    keys = RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public))
-    return begin(terms, first_variable, keys), SelectedOpening(plan.noise_mode, secret.public, secret.decrypt)
+    crypto = PaillierCrypto()
+    keys = crypto.make_keys(plan, stream)
+    if keys is None:
+        return begin(terms, first_variable, None), crypto.opening(plan, None)
+    return begin(terms, first_variable, keys.public), crypto.opening(plan, keys.secret)
 
 
 @dataclass

@@ -22,7 +22,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import make_url
 
 from curator.errors import SettingsError
-from curator.files import sync_folder
+from curator.files import PRIVATE, UNFINISHED, sync_folder, whole_file
 from curator.settings import Settings
 from curator.store.store import Store
 from curator.store.tables import codes, events, operator_keys, parties, runs, schemas
@@ -32,7 +32,6 @@ CONTENTS = "backup.json"
 DATABASE = "curator.db"
 FOLDERS = ("keys", "tls", "runs")
 _KIND, _VERSION = "dp-subn curator", 1
-_SECRET_MODE = 0o600
 _CHUNK = 1 << 20
 _GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables whose rows are added
 
@@ -127,31 +126,24 @@ def _keys_of(store: Store, table: Any) -> set[tuple[Any, ...]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(one for one in folder.rglob("*") if one.is_file() and not one.name.endswith(".part"))
+    return sorted(one for one in folder.rglob("*") if one.is_file() and not one.name.endswith(UNFINISHED))
 
 
 def _copy_database(path: Path, copy: Path) -> None:
     """As it is at one moment, whoever writes meanwhile."""
-    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))
+    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
         target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
 
 
 def _write(file: Path, members: dict[str, Path], contents: bytes) -> None:
-    draft = file.with_name(file.name + ".part")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE), "wb") as output:
-        with tarfile.open(fileobj=output, mode="w:gz") as archive:
-            for name, path in members.items():
-                archive.add(path, name)
-            entry = tarfile.TarInfo(CONTENTS)
-            entry.size, entry.mode = len(contents), _SECRET_MODE
-            archive.addfile(entry, BytesIO(contents))
-        output.flush()
-        os.fsync(output.fileno())
-    os.replace(draft, file)
-    sync_folder(file.parent)
+    with whole_file(file) as output, tarfile.open(fileobj=output, mode="w:gz") as archive:
+        for name, path in members.items():
+            archive.add(path, name)
+        entry = tarfile.TarInfo(CONTENTS)
+        entry.size, entry.mode = len(contents), PRIVATE
+        archive.addfile(entry, BytesIO(contents))
 
 
 def _unpacked(file: Path, folder: Path) -> dict[str, Any]:

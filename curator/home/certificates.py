@@ -3,7 +3,6 @@
 It does not know who connects. Parties pin ca.pem; as long as it stays, the server's certificate may change at will.
 """
 
-import os
 import socket
 import ssl
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
 from curator.errors import SettingsError
+from curator.files import PUBLIC, move, write_file
 from curator.home.tls import client_context, server_context, try_handshake
 from curator.home.x509 import (
     Pair,
@@ -81,15 +81,15 @@ class Certificates:
                 )
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             made = new_ca(now or utc_now())
-            _write(self.ca_key_file, made.key_pem)  # first: a CA without its key could not be repaired
-            _write(self.ca_file, made.certificate_pem, mode=0o644)
+            write_file(self.ca_key_file, made.key_pem)  # first: a CA without its key could not be repaired
+            write_file(self.ca_file, made.certificate_pem, PUBLIC)
         self.renew(names, now)
 
     def renew(self, names: Sequence[str] = (), now: datetime | None = None) -> None:
         """A new certificate of the same CA; the names stay what they were unless others are given."""
         chosen = list(names) or self.shown(now).names
         made = new_server_certificate(self._own_ca(), chosen, now or utc_now())
-        _write(self.server_file, made.key_pem + made.certificate_pem)
+        write_file(self.server_file, made.key_pem + made.certificate_pem)
 
     def install(self, certificate: Path, key: Path, ca: str | None, now: datetime | None = None) -> None:
         """Take the organisation's certificate, if parties will trust it; `ca` is a file, `SYSTEM`, or what it was."""
@@ -106,12 +106,12 @@ class Certificates:
             raise SettingsError(f"{certificate} names no host (subject alternative name): have one issued that does")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self.server_file.with_name("server.pem.new")
-        _write(draft, secret.rstrip() + "\n" + chain)
+        write_file(draft, secret.rstrip() + "\n" + chain)
         try:
             _check_trust(draft, trusted, names_of(leaf), certificate)
             if trusted and trusted != self.ca:
-                _write(self.ca_file, trusted, mode=0o644)
-            draft.replace(self.server_file)
+                write_file(self.ca_file, trusted, PUBLIC)
+            move(draft, self.server_file)
             if not trusted:
                 self.ca_file.unlink(missing_ok=True)
         finally:
@@ -204,14 +204,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii")
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not in PEM form: convert it with `openssl x509 -inform der`") from None
-
-
-def _write(path: Path, text: str, mode: int = 0o600) -> None:
-    """Whole or not at all; secrets are never readable for others, not even for a moment."""
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.unlink(missing_ok=True)
-    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)

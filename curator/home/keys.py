@@ -3,7 +3,6 @@
 It does not know runs; a secret is sealed for the name it is given.
 """
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from crypto.errors import MalformedKey
 from crypto.randomness import KEY_BYTES, Stream, derive_key
 from crypto.signing import SigningKey
 from curator.errors import SettingsError
+from curator.files import write_file
 
 SIGNING_FILE, MASTER_FILE = "signing.key", "master.key"
 METRICS_TOKEN = "metrics-token"  # noqa: S105 - the name of a file
@@ -32,14 +32,14 @@ class CuratorKeys:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, secret in ((SIGNING_FILE, SigningKey.generate().to_bytes()), (MASTER_FILE, stream.take(KEY_BYTES))):
             if not (directory / name).exists():
-                write_secret(directory / name, secret)
+                _write_secret(directory / name, secret)
         return cls.load(home)
 
     @classmethod
     def rotate(cls, home: Path) -> "CuratorKeys":
         """A new signing key in place of the old one, which is destroyed; the master key stays."""
         cls.load(home)  # a home without keys is told apart
-        write_secret(home / "keys" / SIGNING_FILE, SigningKey.generate().to_bytes())
+        _write_secret(home / "keys" / SIGNING_FILE, SigningKey.generate().to_bytes())
         return cls.load(home)
 
     @classmethod
@@ -80,19 +80,12 @@ def metrics_token(home: Path) -> str:
     """With which Prometheus reads the metrics and does nothing else; made when it is first needed."""
     path = home / METRICS_TOKEN
     if not path.exists():
-        write_secret(path, Stream.system().take(KEY_BYTES))
+        _write_secret(path, Stream.system().take(KEY_BYTES))
     return _read_secret(path).hex()
 
 
-def write_secret(path: Path, secret: bytes) -> None:
-    """Whole or not at all, and never readable for others, not even for a moment."""
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.unlink(missing_ok=True)
-    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secret.hex().encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+def _write_secret(path: Path, secret: bytes) -> None:
+    write_file(path, secret.hex() + "\n")
 
 
 def _read_secret(path: Path) -> bytes:

@@ -7,14 +7,14 @@ import re
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Query, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from curator.accounts.authentication import SignedRequest
 from curator.errors import NotAuthenticated, WrongVersion
-from curator.interface import Enrolment
 from curator.service import Service
+from protocol.messages.http import Enrolment
 from protocol.messages.signatures import (
     NONCE_HEADER,
     PARTY_HEADER,
@@ -138,3 +138,7 @@ Operator = Annotated[str, Depends(operator)]
 Newcomer = Annotated[Enrolment, Depends(newcomer)]
 Anybody = Annotated[str | None, Depends(anybody_of)]
 TheService = Annotated[Service, Depends(service_of)]
+
+LARGEST_PAGE = 500
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
+After = Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$", description="`next` of the page before")]

@@ -3,31 +3,23 @@
 It does not know results (`curator.http.result_routes`) or how runs go on (`curator.runs.orchestrator`).
 """
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
-from crypto.randomness import Stream
-from crypto.signing import fingerprint
-from curator import interface as wire
-from curator.accounts.registry import Offer, PartyRecord
-from curator.http.dependencies import Operator, TheService
-from curator.interface import PartyName, RunId
-from curator.runs.views import moment, moment_or_none
+from curator import interface
+from curator.accounts import views
+from curator.http.dependencies import After, Limit, Operator, TheService
+from curator.runs.planning import plan_forecast
 from curator.service import Service
-from protocol.forecast.costs import forecast
-from protocol.forecast.error import predicted
-from protocol.messages.pins import joined, pin_of
+from protocol.messages.http import PartyName, RunId
 from protocol.messages.tasks import Hash
-from protocol.plan.rationale import reasons
-from protocol.plan.terms import Terms
 from protocol.tables.schema import Schema
 
-LARGEST_PAGE = 500
 _EVENT_STREAM = "text/event-stream"
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "events, each with its number as id, until the run ends", "content": {_EVENT_STREAM: {}}}
@@ -61,8 +53,6 @@ _SCHEMA_BODY = {
     }
 }
 
-Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
-After = Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$", description="`next` of the page before")]
 IdempotencyKey = Annotated[
     str,
     Header(
@@ -71,8 +61,7 @@ IdempotencyKey = Annotated[
         description="the same key and body again give the same run",
     ),
 ]
-Wishes = Annotated[wire.PlanRequest, Body(openapi_examples=_PLANS)]
-Item = TypeVar("Item")
+Wishes = Annotated[interface.PlanRequest, Body(openapi_examples=_PLANS)]
 
 router = APIRouter(prefix="/v1", tags=["operators"])
 
@@ -81,16 +70,13 @@ router = APIRouter(prefix="/v1", tags=["operators"])
 
 
 @router.post("/parties/codes", summary="Make a one-time enrolment code")
-def new_code(_operator: Operator, body: wire.CodeRequest, service: TheService) -> wire.Code:
-    secret, expires = service.directory.new_code(body.name, Stream.system())
-    return wire.Code(name=body.name, code=joined(secret, pin_of(*service.introduction)), expires=moment(expires))
+def new_code(_operator: Operator, body: interface.CodeRequest, service: TheService) -> interface.Code:
+    return views.new_code(service.registry, service.introduction, body.name)
 
 
 @router.get("/parties", summary="All parties")
-def parties(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Parties:
-    found, following = _page(service.directory.parties(limit + 1, after), limit)
-    offers = service.directory.offers()
-    return wire.Parties(items=[_party(record, offers) for record in found], next=found[-1].name if following else None)
+def parties(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> interface.Parties:
+    return views.party_page(service.registry, limit, after)
 
 
 @router.post("/parties/{name}/revoke", status_code=204, summary="Take a party out; its runs fail")
@@ -98,76 +84,56 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
     service.orchestrator.revoke(name)
 
 
-def _party(record: PartyRecord, offers: Sequence[Offer]) -> wire.Party:
-    return wire.Party(
-        name=record.name,
-        signing_key=record.signing_key.hex(),
-        exchange_key=record.exchange_key.hex(),
-        fingerprint=fingerprint(record.signing_key + record.exchange_key),
-        revoked=record.revoked is not None,
-        enrolled=moment(record.enrolled),
-        last_seen=moment_or_none(record.last_seen),
-        software=record.software,
-        offers=[
-            wire.Offer(dataset=offer.dataset, schema_hash=offer.schema_hash, rows=offer.rows)
-            for offer in offers
-            if offer.party == record.name
-        ],
-    )
-
-
 # Schemas
 
 
 @router.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
-async def add_schema(_operator: Operator, request: Request, service: TheService) -> wire.SchemaEntry:
+async def add_schema(_operator: Operator, request: Request, service: TheService) -> interface.SchemaEntry:
     schema = await run_in_threadpool(Schema.parse, await request.body())
-    await run_in_threadpool(service.directory.add_schema, schema)
-    return wire.SchemaEntry(hash=schema.hash, title=schema.title, attributes=len(schema.attributes))
+    await run_in_threadpool(service.registry.add_schema, schema)
+    return interface.SchemaEntry(hash=schema.hash, title=schema.title, attributes=len(schema.attributes))
 
 
 @router.get("/schemas", summary="All schemas")
-def schemas(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Schemas:
-    found, following = _page(service.directory.schemas(limit + 1, after), limit)
-    items = [
-        wire.SchemaEntry(hash=one.hash, title=one.title, attributes=len(Schema.parse(one.text).attributes))
-        for one in found
-    ]
-    return wire.Schemas(items=items, next=found[-1].hash if following else None)
+def schemas(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> interface.Schemas:
+    return views.schema_page(service.registry, limit, after)
 
 
 @router.get("/schemas/{hash}", summary="One schema", responses={200: {"description": "its canonical JSON"}})
 def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheService) -> dict[str, Any]:
-    return Response(service.directory.schema(hash).to_json(), media_type="application/json")  # type: ignore[return-value]
+    return Response(service.registry.schema(hash).to_json(), media_type="application/json")  # type: ignore[return-value]
 
 
 # Plans and runs
 
 
 @router.post("/plans", summary="Price a run; nothing is kept or spent")
-def plan(_operator: Operator, body: Wishes, service: TheService) -> wire.PlanForecast:
+def plan(_operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
     return plan_forecast(service.orchestrator.plan(body))
 
 
 @router.post(
-    "/runs", status_code=201, summary="Start a run", responses={200: {"model": wire.Run, "description": "it was there"}}
+    "/runs",
+    status_code=201,
+    summary="Start a run",
+    responses={200: {"model": interface.Run, "description": "it was there"}},
 )
 def create_run(
     _operator: Operator, body: Wishes, service: TheService, response: Response, idempotency_key: IdempotencyKey
-) -> wire.Run:
+) -> interface.Run:
     run, is_new = service.orchestrator.create_run(body, idempotency_key)
     response.status_code = 201 if is_new else 200
     return service.orchestrator.view(run)
 
 
 @router.get("/runs", summary="All runs, the oldest first")
-def runs(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> wire.Runs:
-    found, following = _page(service.views.runs(limit + 1, after), limit)
-    return wire.Runs(items=found, next=found[-1].run if following else None)
+def runs(_operator: Operator, service: TheService, limit: Limit = 100, after: After = "") -> interface.Runs:
+    found, following = interface.split_page(service.views.runs(limit + 1, after), limit)
+    return interface.Runs(items=found, next=found[-1].run if following else None)
 
 
 @router.get("/runs/{run}", summary="Where a run stands")
-def run(_operator: Operator, run: Annotated[RunId, Path()], service: TheService) -> wire.Run:
+def run(_operator: Operator, run: Annotated[RunId, Path()], service: TheService) -> interface.Run:
     return service.orchestrator.view(run)
 
 
@@ -176,8 +142,8 @@ def cancel(
     _operator: Operator,
     run: Annotated[RunId, Path()],
     service: TheService,
-    body: wire.Cancellation | None = None,
-) -> wire.Run:
+    body: interface.Cancellation | None = None,
+) -> interface.Run:
     service.orchestrator.cancel(run, body.reason if body else None)
     return service.orchestrator.view(run)
 
@@ -203,24 +169,3 @@ async def _event_stream(service: Service, run: str, after: int) -> AsyncIterator
             yield format_sse_event(comment="still here")
         else:
             yield format_sse_event(id=str(event.seq), event=event.kind, data_str=event.model_dump_json())
-
-
-def plan_forecast(terms: Terms) -> wire.PlanForecast:
-    found = forecast(terms)
-    names = [member.name for member in terms.plan.members]
-    return wire.PlanForecast(
-        plan=terms.plan.model_dump(mode="json"),
-        plan_hash=terms.plan_hash,
-        price={name: str(price) for name, price in zip(names, found.prices, strict=True)},
-        delta={name: str(delta) for name, delta in zip(names, found.deltas, strict=True)},
-        predicted=wire.Prediction(**vars(predicted(terms))),
-        why=list(reasons(terms)),
-        steps=[wire.StepForecast(**vars(step)) for step in found.steps],
-        bytes_per_party=found.bytes_per_party,
-        seconds=found.seconds,
-    )
-
-
-def _page(found: list[Item], limit: int) -> tuple[list[Item], bool]:
-    """The page's items, and whether more follow: one more than wanted was asked for."""
-    return found[:limit], len(found) > limit

@@ -10,14 +10,12 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crypto.signing import verify
-from curator import interface as wire
 from curator.http.dependencies import Newcomer, Party, TheService
-from curator.interface import DatasetName, RunId, StepName
-from protocol.exact import canonical_json
+from protocol.messages import http
+from protocol.messages.http import LONGEST_POLL, DatasetName, RunId, StepName
 from protocol.messages.signatures import RECEIPT_HEADER, ROTATION, RUN_HEADER
 from protocol.tables.schema import Schema
 
-LONGEST_POLL = 30  # seconds
 OCTETS = "application/octet-stream"
 _MOST_SKIPPED = 1000
 _SIGNATURE_BYTES = 64
@@ -31,30 +29,29 @@ router = APIRouter(prefix="/v1", tags=["parties"])
 
 
 @router.get("/introduction", summary="The curator's key and CA, for who can prove them")
-def introduction(service: TheService) -> wire.Introduction:
+def introduction(service: TheService) -> http.Introduction:
     key, ca = service.introduction
-    return wire.Introduction(curator_key=key.hex(), ca=ca)
+    return http.Introduction(curator_key=key.hex(), ca=ca)
 
 
 @router.post("/enrolments", status_code=201, summary="Enrol with a one-time code")
-def enrol(body: Newcomer, service: TheService) -> wire.Enrolled:
+def enrol(body: Newcomer, service: TheService) -> http.Enrolled:
     keys = bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key)
-    record = service.directory.enrol(body.code, body.name, *keys)
-    return wire.Enrolled(name=record.name, curator_key=service.keys.signing.public.hex())
+    record = service.registry.enrol(body.code, body.name, *keys)
+    return http.Enrolled(name=record.name, curator_key=service.keys.signing.public.hex())
 
 
 @router.post("/keys", status_code=204, summary="Change this party's keys")
-def rotate(party: Party, body: wire.Rotation, service: TheService) -> None:
-    keys = {"signing_key": body.signing_key, "exchange_key": body.exchange_key}
-    text = canonical_json({"name": party} | keys)
-    # The new key's owner agrees too: nobody can take over a key that is not his.
+def rotate(party: Party, body: http.Rotation, service: TheService) -> None:
+    text = http.rotation_text(party, body.signing_key, body.exchange_key)
+    # The new key's owner agrees too: nobody can take over somebody else's key.
     verify(bytes.fromhex(body.signing_key), ROTATION, text, bytes.fromhex(body.signature))
-    service.directory.rotate(party, bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key))
+    service.registry.rotate(party, bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key))
 
 
 @router.put("/offers/{dataset}", status_code=204, summary="Offer rows of a schema")
-def offer(party: Party, dataset: Annotated[DatasetName, Path()], body: wire.OfferBody, service: TheService) -> None:
-    service.directory.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
+def offer(party: Party, dataset: Annotated[DatasetName, Path()], body: http.OfferBody, service: TheService) -> None:
+    service.registry.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
 
 
 @router.get("/inbox", summary="The next task", response_class=Response, responses=_ANSWERED)
@@ -80,35 +77,35 @@ async def deliver(
     run: Annotated[RunId, Path()],
     step: Annotated[StepName, Path()],
     service: TheService,
-    receipt: Annotated[wire.Signature, Header(alias=RECEIPT_HEADER)],
+    receipt: Annotated[http.Signature, Header(alias=RECEIPT_HEADER)],
 ) -> None:
     body = await request.body()
     await run_in_threadpool(service.orchestrator.deliver, run, step, party, body, bytes.fromhex(receipt))
 
 
 @router.get("/runs/mine", summary="The runs that this party is in")
-def my_runs(party: Party, service: TheService) -> list[wire.OwnRun]:
+def my_runs(party: Party, service: TheService) -> list[http.OwnRun]:
     return service.views.of_party(party)
 
 
 @router.get("/receipts", summary="Everything that this party has ever delivered")
-def receipts(party: Party, service: TheService) -> list[wire.SentReceipt]:
+def receipts(party: Party, service: TheService) -> list[http.SentReceipt]:
     return service.views.receipts(party)
 
 
 @router.get("/time", summary="The curator's clock, in its signed words")
-def time(_party: Party, service: TheService) -> wire.CuratorTime:
-    return wire.CuratorTime(time_ms=service.health.clock())
+def time(_party: Party, service: TheService) -> http.CuratorTime:
+    return http.CuratorTime(time_ms=service.health.clock())
 
 
 @router.get("/roster", summary="All parties and their keys")
-def roster(_party: Party, service: TheService) -> list[wire.Peer]:
+def roster(_party: Party, service: TheService) -> list[http.Peer]:
     return [
-        wire.Peer(
+        http.Peer(
             name=record.name,
             signing_key=record.signing_key.hex(),
             exchange_key=record.exchange_key.hex(),
             revoked=record.revoked is not None,
         )
-        for record in service.directory.parties()
+        for record in service.registry.parties()
     ]

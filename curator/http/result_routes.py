@@ -13,12 +13,12 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from crypto.randomness import Stream
 from curator.errors import Conflict, Forbidden, NotFound
 from curator.http.dependencies import Anybody, Operator, TheService
-from curator.interface import RunId
 from curator.results import report
 from curator.results.fresh_tables import MOST_PARQUET_ROWS, fresh_csv, fresh_parquet, published_parquet, started
 from curator.results.publication import MANIFEST, NETWORK, REPORT, REPORT_PAGE, TABLE, TABLES
 from curator.service import Service
 from protocol.errors import OperatorError
+from protocol.messages.http import RunId
 from protocol.plan.terms import Terms
 
 _CSV, _PARQUET = "text/csv; charset=utf-8", "application/vnd.apache.parquet"

@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
+from curator.clock import Clock
 from curator.errors import StoreUnavailable
-from curator.runs.ports import Clock
 from curator.store.store import Store
 from protocol.services.clock_watch import ClockWatch
 

@@ -13,12 +13,12 @@ from typing import get_args
 
 from sqlalchemy import Connection, func, select
 
-from curator.interface import RunStateName
 from curator.results.publication import stage_costs
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties, runs
+from protocol.messages.http import RunStateName
 
 _SCHEMA_DIGITS = 12
 Labels = tuple[str, ...]

@@ -14,8 +14,10 @@ from urllib.parse import quote
 
 import httpx
 
+from curator.files import PUBLIC, whole_file
 from curator.home.tls import client_context
 from protocol.errors import OperatorError, SubnError
+from protocol.messages.http import ENDS
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
 from protocol.services.connection import check_address, distrust, hung_up
@@ -25,8 +27,6 @@ _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshak
 _EVENT_SILENCE = 60  # seconds; the curator sends a comment at least every 15
 _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FAILURES = 0.25, 5.0, 60
 _CHUNK = 1 << 20
-
-ENDS = ("finished", "failed", "refused", "cancelled", "timed_out")
 
 
 class CuratorUnreachable(SubnError):
@@ -112,18 +112,15 @@ class CuratorClient:
 
     def download(self, run: str, name: str, to: Path, rows: int | None = None) -> None:
         """The file appears whole or not at all."""
-        unfinished = to.with_name(to.name + ".part")
         query = {} if rows is None else {"rows": rows}
         try:
             with self._http.stream("GET", f"/v1/runs/{_segment(run)}/{name}", params=query) as response:
                 _refuse_problem(response)
-                with unfinished.open("wb") as file:
+                with whole_file(to, PUBLIC) as file:
                     for chunk in response.iter_bytes(_CHUNK):
                         file.write(chunk)
         except httpx.HTTPError as error:
-            unfinished.unlink(missing_ok=True)
             raise self._unreachable(error) from error
-        unfinished.replace(to)
 
     def events(self, run: str, after: int = 0) -> Iterator[dict[str, Any]]:
         """What happens in a run until it ends; a broken connection is taken up where it broke."""

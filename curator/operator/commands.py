@@ -13,11 +13,13 @@ from time import monotonic, sleep
 from typing import Any
 
 from crypto.randomness import Stream
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
-from curator.results import multiple_tables as copies
+from curator.rendering.output import say
+from curator.results import multiple_tables
 from protocol.errors import OperatorError
+from protocol.messages.http import ENDS
 
 DEFAULT_URL = "https://127.0.0.1:8460"
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
@@ -160,13 +162,13 @@ def _schema_hash(client: CuratorClient, given: str) -> str:
 
 def _plan(client: CuratorClient, chosen: argparse.Namespace) -> int:
     plan = client.plan(_body(client, chosen))
-    return _say(chosen, plan, describe_plan(plan))
+    return say(chosen, plan, describe_plan(plan))
 
 
 def _run(client: CuratorClient, chosen: argparse.Namespace) -> int:
     key = chosen.idempotency_key or Stream.system().take(16).hex()
     run = client.create_run(_run_body(client, chosen), key)
-    return _say(chosen, run, f"{run['run']}\nfollow it with: subn watch {run['run']}")
+    return say(chosen, run, f"{run['run']}\nfollow it with: subn watch {run['run']}")
 
 
 def _watch(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -202,7 +204,7 @@ def _state(client: CuratorClient, run: str, deadline: float | None) -> dict[str,
 
 
 def _end(chosen: argparse.Namespace, run: dict[str, Any]) -> int:
-    _say(chosen, run, describe_run(run))
+    say(chosen, run, describe_run(run))
     return EXIT_CODES[run["state"]]
 
 
@@ -213,12 +215,12 @@ def _list_runs(client: CuratorClient, chosen: argparse.Namespace) -> int:
         + run["state"].replace("_", " ")
         for run in runs
     ]
-    return _say(chosen, runs, "\n".join(lines) or "no run yet: subn run")
+    return say(chosen, runs, "\n".join(lines) or "no run yet: subn run")
 
 
 def _cancel(client: CuratorClient, chosen: argparse.Namespace) -> int:
     run = client.cancel(chosen.id, chosen.reason)
-    return _say(chosen, run, describe_run(run))
+    return say(chosen, run, describe_run(run))
 
 
 def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -229,7 +231,7 @@ def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
     for name in names:
         client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)
     paths = [str(chosen.out / name) for name in names]
-    return _say(chosen, {"files": paths}, "\n".join(paths))
+    return say(chosen, {"files": paths}, "\n".join(paths))
 
 
 def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -243,9 +245,9 @@ def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
     paths = [chosen.out / f"copy-{number}.csv" for number in range(1, chosen.copies + 1)]
     for path in paths:
         client.download(chosen.id, "table.csv", path, rows)
-    rule = copies.rule(sum(member["rows"] for member in plan["members"]), rows)
-    words = "\n".join([*map(str, paths), copies.PURPOSE, rule, copies.CONDITION])
-    return _say(chosen, {"files": list(map(str, paths)), "rows": rows, "rule": rule}, words)
+    rule = multiple_tables.rule(sum(member["rows"] for member in plan["members"]), rows)
+    words = "\n".join([*map(str, paths), multiple_tables.PURPOSE, rule, multiple_tables.CONDITION])
+    return say(chosen, {"files": list(map(str, paths)), "rows": rows, "rule": rule}, words)
 
 
 def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -255,35 +257,30 @@ def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:
         + (", ".join(f"{o['dataset']} {o['rows']:,} rows" for o in party["offers"]) or "no rows offered")
         for party in parties
     ]
-    return _say(chosen, parties, "\n".join(lines) or "no party has enrolled yet: subn parties code NAME")
+    return say(chosen, parties, "\n".join(lines) or "no party has enrolled yet: subn parties code NAME")
 
 
 def _party_code(client: CuratorClient, chosen: argparse.Namespace) -> int:
     code = client.code(chosen.name)
-    return _say(chosen, code, f"{code['code']}\nvalid once, for {chosen.name}, until {code['expires']}")
+    return say(chosen, code, f"{code['code']}\nvalid once, for {chosen.name}, until {code['expires']}")
 
 
 def _revoke_party(client: CuratorClient, chosen: argparse.Namespace) -> int:
     client.revoke(chosen.name)
-    return _say(chosen, {"revoked": chosen.name}, f"{chosen.name} is revoked")
+    return say(chosen, {"revoked": chosen.name}, f"{chosen.name} is revoked")
 
 
 def _list_schemas(client: CuratorClient, chosen: argparse.Namespace) -> int:
     schemas = client.schemas()
     lines = [f"{found['hash']}  {found['title']} ({found['attributes']} attributes)" for found in schemas]
-    return _say(chosen, schemas, "\n".join(lines) or "no schema yet: subn schemas add FILE")
+    return say(chosen, schemas, "\n".join(lines) or "no schema yet: subn schemas add FILE")
 
 
 def _add_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
     found = client.add_schema(chosen.file.read_bytes())
-    return _say(chosen, found, found["hash"])
+    return say(chosen, found, found["hash"])
 
 
 def _show_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
     print(json.dumps(client.schema(chosen.hash), indent=1, ensure_ascii=False))
-    return 0
-
-
-def _say(chosen: argparse.Namespace, found: Any, words: str) -> int:
-    print(json.dumps(found, ensure_ascii=False) if chosen.json else words, flush=True)
     return 0

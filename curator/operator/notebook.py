@@ -23,11 +23,12 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from crypto.randomness import Stream
-from curator import interface as wire
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator import interface
+from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
 from protocol.exact import exact
+from protocol.messages.http import ENDS
 from protocol.plan.plan import Method, Preset, ScoreName, Update
 from protocol.privacy.mechanisms import Choice, Privacy
 from protocol.privacy.noise_modes import Noise
@@ -66,12 +67,12 @@ class Wishes(TypedDict, total=False):
 class RunDidNotFinish(SubnError):
     """It failed, was refused or cancelled, or timed out; `run` says why."""
 
-    def __init__(self, run: wire.Run) -> None:
+    def __init__(self, run: interface.Run) -> None:
         super().__init__(describe_run(run.model_dump()))
         self.run = run
 
 
-class Plan(wire.PlanForecast):
+class Plan(interface.PlanForecast):
     """What a run would cost and how good its answers can be; prints as a table."""
 
     def __str__(self) -> str:
@@ -104,15 +105,15 @@ class Curator:
     def close(self) -> None:
         self._client.__exit__(None, None, None)
 
-    def parties(self) -> list[wire.Party]:
-        return [wire.Party.model_validate(one) for one in self._client.parties()]
+    def parties(self) -> list[interface.Party]:
+        return [interface.Party.model_validate(one) for one in self._client.parties()]
 
-    def code(self, name: str) -> wire.Code:
+    def code(self, name: str) -> interface.Code:
         """A one-time code with which a party of this name enrols."""
-        return wire.Code.model_validate(self._client.code(name))
+        return interface.Code.model_validate(self._client.code(name))
 
-    def schemas(self) -> list[wire.SchemaEntry]:
-        return [wire.SchemaEntry.model_validate(one) for one in self._client.schemas()]
+    def schemas(self) -> list[interface.SchemaEntry]:
+        return [interface.SchemaEntry.model_validate(one) for one in self._client.schemas()]
 
     def plan(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Unpack[Wishes]) -> Plan:
         """Price a run; nothing is kept or spent. `schema` is a file, its content, or the hash of a known one."""
@@ -123,8 +124,8 @@ class Curator:
         key = Stream.system().take(16).hex()
         return Run(self._client, self._client.create_run(self._body(schema, epsilon, wishes), key)["run"])
 
-    def runs(self) -> list[wire.RunEntry]:
-        return [wire.RunEntry.model_validate(one) for one in self._client.runs()]
+    def runs(self) -> list[interface.RunEntry]:
+        return [interface.RunEntry.model_validate(one) for one in self._client.runs()]
 
     def attach(self, run: str) -> "Run":
         """A run that was started before, by whomever."""
@@ -158,14 +159,14 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.id!r})"
 
-    def state(self) -> wire.Run:
-        return wire.Run.model_validate(self._client.run(self.id))
+    def state(self) -> interface.Run:
+        return interface.Run.model_validate(self._client.run(self.id))
 
-    def events(self, after: int = 0) -> Iterator[wire.Event]:
+    def events(self, after: int = 0) -> Iterator[interface.Event]:
         """What happens, as it happens, until the run ends."""
-        return (wire.Event.model_validate(event) for event in self._client.events(self.id, after))
+        return (interface.Event.model_validate(event) for event in self._client.events(self.id, after))
 
-    def wait(self, timeout: float | None = None, show: bool = True) -> wire.Run:
+    def wait(self, timeout: float | None = None, show: bool = True) -> interface.Run:
         """The finished run; RunDidNotFinish if it ends otherwise, TimeoutError if it takes longer (it goes on then)."""
         deadline = monotonic() + (float("inf") if timeout is None else timeout)
         screen = Screen(sys.stdout)
@@ -174,7 +175,7 @@ class Run:
             if show:
                 screen.show(found)
             if found["state"] in ENDS:
-                run = wire.Run.model_validate(found)
+                run = interface.Run.model_validate(found)
                 if run.state != "finished":
                     raise RunDidNotFinish(run)
                 return run
@@ -182,9 +183,9 @@ class Run:
                 raise TimeoutError(f"run {self.id} is still {found['state']} after {timeout:g} s")
             sleep(_POLL_SECONDS)
 
-    def cancel(self, reason: str | None = None) -> wire.Run:
+    def cancel(self, reason: str | None = None) -> interface.Run:
         """End it; what parties have spent stays spent."""
-        return wire.Run.model_validate(self._client.cancel(self.id, reason))
+        return interface.Run.model_validate(self._client.cancel(self.id, reason))
 
     def table(self, rows: int | None = None) -> dict[str, list[str]]:
         """The published table by column, or one of so many rows drawn anew, which costs no privacy."""

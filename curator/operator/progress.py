@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from shutil import get_terminal_size
 from typing import Any, TextIO
 
-ACTIVE = ("joining", "running")
+from protocol.messages.http import ACTIVE
+
 _WIDTH = 20
 _MOST_SHOWN = 5  # parties on one line
 Json = Mapping[str, Any]

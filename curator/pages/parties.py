@@ -1,6 +1,6 @@
 """The page of parties: who has enrolled, what they offer and when they were last heard of; codes; taking a party out.
 
-It does not know how parties are kept (`directory`); what it shows is what the JSON interface says.
+It does not know how parties are kept (`registry`); what it shows is what the JSON interface says.
 """
 
 from typing import Annotated
@@ -9,16 +9,15 @@ from fastapi import APIRouter, Form, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import TypeAdapter, ValidationError
 
-from curator import interface as wire
+from curator import interface
+from curator.accounts import views
 from curator.accounts.sessions import Session
 from curator.errors import Forbidden
-from curator.http import operator_routes
-from curator.http.dependencies import TheService
-from curator.http.operator_routes import After
-from curator.interface import PartyName
+from curator.http.dependencies import After, TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, page, see_other
 from curator.service import Service
 from protocol.errors import SubnError
+from protocol.messages.http import PartyName
 
 _PER_PAGE = 100
 _NAME: TypeAdapter[str] = TypeAdapter(PartyName)
@@ -37,8 +36,8 @@ async def new_code(
 ) -> Response:
     """The code is shown this once, on the page that answers."""
     try:
-        body = wire.CodeRequest(name=_checked(name.strip()))
-        code = await run_in_threadpool(operator_routes.new_code, session.label, body, service)
+        found = _checked(name.strip())
+        code = await run_in_threadpool(views.new_code, service.registry, service.introduction, found)
     except SubnError as error:
         return await run_in_threadpool(_page, session, service, wrong=str(error))
     return await run_in_threadpool(_page, session, service, code=code, address=str(request.base_url).rstrip("/"))
@@ -54,12 +53,12 @@ def _page(
     session: Session,
     service: Service,
     after: str = "",
-    code: wire.Code | None = None,
+    code: interface.Code | None = None,
     address: str = "",
     wrong: str | None = None,
 ) -> Response:
-    found = operator_routes.parties(session.label, service, _PER_PAGE, after)
-    titles = {record.hash: record.title for record in service.directory.schemas()}
+    found = views.party_page(service.registry, _PER_PAGE, after)
+    titles = {record.hash: record.title for record in service.registry.schemas()}
     return page(
         "parties.html",
         session,

@@ -15,14 +15,13 @@ from starlette.datastructures import ImmutableMultiDict
 
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
-from curator import interface as wire
-from curator.accounts.registry import Offer, SchemaRecord
-from curator.http import operator_routes
+from curator import interface
+from curator.accounts.registry import OfferRecord, SchemaRecord
 from curator.http.dependencies import TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, form_values, page, see_other
 from curator.pages.plan_form import EPSILONS, fields, request_of
 from curator.pages.run_grid import dearest
-from curator.runs.planning import request_digest
+from curator.runs.planning import plan_forecast, request_digest
 from curator.service import Service
 from protocol.errors import PlanError, SubnError
 from protocol.plan.promises import odds_factor, promises
@@ -58,8 +57,8 @@ class Offers:
 
     @classmethod
     def of(cls, service: Service, filled: Filled) -> "Offers":
-        schemas, offers = service.directory.schemas(), service.directory.offers()
-        revoked = {party.name for party in service.directory.parties() if party.revoked is not None}
+        schemas, offers = service.registry.schemas(), service.registry.offers()
+        revoked = {party.name for party in service.registry.parties() if party.revoked is not None}
         offered = [offer for offer in offers if offer.party not in revoked]
         wanted = str(filled.get("schema", "")) or _most_offered(schemas, offered)
         rows = {offer.party: offer.rows for offer in offered if offer.schema_hash == wanted}
@@ -99,20 +98,20 @@ def forecast(request: Request, _session: SignedIn, service: TheService) -> Respo
 
 
 @router.post("/runs")
-async def start(request: Request, session: Sending, service: TheService) -> Response:
+async def start(request: Request, _session: Sending, service: TheService) -> Response:
     filled = ImmutableMultiDict((name, str(value)) for name, value in (await request.form()).multi_items())
-    run = await run_in_threadpool(_start, session.label, service, filled)
+    run = await run_in_threadpool(_start, service, filled)
     return see_other(f"/runs/{run}")
 
 
-def _start(label: str, service: Service, filled: Filled) -> str:
+def _start(service: Service, filled: Filled) -> str:
     body = _request(filled, Offers.of(service, filled))
     # Retry safety: the same form sent twice is one run; the same page with another plan in it is another.
     key = sha256(f"{filled.get('key', '')} {request_digest(body)}".encode()).hexdigest()
-    return operator_routes.create_run(label, body, service, Response(), key).run
+    return service.orchestrator.create_run(body, key)[0]
 
 
-def _request(filled: Filled, offers: Offers) -> wire.PlanRequest:
+def _request(filled: Filled, offers: Offers) -> interface.PlanRequest:
     if not offers.schema_hash:
         raise PlanError("no party offers rows yet: enrol parties, and let them run `subn-party offer`")
     chosen = [name for name in filled.getlist("party") if name]
@@ -126,7 +125,7 @@ def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any
         terms = service.orchestrator.plan(_request(filled, offers))
     except (SubnError, CryptoError) as error:
         return {"refused": str(error)}
-    found = operator_routes.plan_forecast(terms)
+    found = plan_forecast(terms)
     return {
         "refused": None,
         "forecast": found,
@@ -137,7 +136,7 @@ def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any
     }
 
 
-def phases(terms: Terms, steps: Sequence[wire.StepForecast]) -> list[Phase]:
+def phases(terms: Terms, steps: Sequence[interface.StepForecast]) -> list[Phase]:
     found: dict[str, Phase] = {}
     for own, step in zip(terms.steps, steps, strict=True):
         stage = own.stage
@@ -156,7 +155,7 @@ def phases(terms: Terms, steps: Sequence[wire.StepForecast]) -> list[Phase]:
     return list(found.values())
 
 
-def _most_offered(schemas: Sequence[SchemaRecord], offers: Sequence[Offer]) -> str:
+def _most_offered(schemas: Sequence[SchemaRecord], offers: Sequence[OfferRecord]) -> str:
     """What most parties offer; without any offer, the first schema that is known."""
     counts = {schema.hash: sum(offer.schema_hash == schema.hash for offer in offers) for schema in schemas}
     return max(counts, key=lambda one: counts[one]) if counts else ""

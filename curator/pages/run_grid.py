@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from curator import interface as wire
+from curator import interface
+from protocol.messages.http import ENDS
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     kind: str  # a class of the style sheet: "done", "now", "bad", "none" or ""
     words: str
 
@@ -24,7 +25,7 @@ class Line:
 
     name: str
     rows: int
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     spent: Fraction
     price: Fraction
 
@@ -39,12 +40,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Grid:
+class RunGrid:
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
 
 
-def grid(run: wire.Run, terms: Terms) -> Grid:
+def grid(run: interface.Run, terms: Terms) -> RunGrid:
     stages = list(dict.fromkeys(step.stage for step in terms.steps))
     lines = []
     for number, member in enumerate(terms.plan.members):
@@ -53,27 +54,27 @@ def grid(run: wire.Run, terms: Terms) -> Grid:
         spent = Fraction(run.spent[member.name])
         lines.append(Line(member.name, member.rows, tuple(cells), spent, terms.price(number)))
     columns = tuple(_column(stage, dearest(terms, stage), run) for stage in stages)
-    return Grid(columns, tuple(lines))
+    return RunGrid(columns, tuple(lines))
 
 
-def _cell(run: wire.Run, party: str, due: Sequence[Step]) -> Cell:
+def _cell(run: interface.Run, party: str, due: Sequence[Step]) -> GridCell:
     names = {step.name for step in due}
     done = sum(party in step.answered for step in run.progress if step.step in names)
     part = f" {done} of {len(due)}" if len(due) > 1 else ""
     if not due:
-        return Cell("none", "–")
+        return GridCell("none", "–")
     if run.step in names and party == run.culprit:
-        return Cell("bad", f"✗ {run.state.replace('_', ' ')}{part}")  # its answer may have been a refusal
+        return GridCell("bad", f"✗ {run.state.replace('_', ' ')}{part}")  # its answer may have been a refusal
     if done == len(due):
-        return Cell("done", "✓ done")
+        return GridCell("done", "✓ done")
     if run.step in names and party in {entry.party for entry in run.waiting_for}:
-        return Cell("now", f"● waiting{part}")
-    if run.state in wire.ENDS:
-        return Cell("none", f"not done{part}")
-    return Cell("", part.strip() if done else "later")
+        return GridCell("now", f"● waiting{part}")
+    if run.state in ENDS:
+        return GridCell("none", f"not done{part}")
+    return GridCell("", part.strip() if done else "later")
 
 
-def _column(stage: str, epsilon: Fraction, run: wire.Run) -> Column:
+def _column(stage: str, epsilon: Fraction, run: interface.Run) -> Column:
     times = [step for step in run.progress if step.stage == stage]
     begun, ended = [one.started for one in times if one.started], times[-1].ended
     seconds = (ended - begun[0]).total_seconds() if ended is not None and begun else None
@@ -86,7 +87,7 @@ def dearest(terms: Terms, stage: str) -> Fraction:
     return max(sum((step.charge(party) for step in steps), Fraction(0)) for party in range(terms.plan.parties))
 
 
-def advice(run: wire.Run) -> str | None:
+def advice(run: interface.Run) -> str | None:
     """What to do about a run that ended badly."""
     who = run.culprit
     if run.state == "refused":

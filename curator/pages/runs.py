@@ -14,15 +14,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
-from curator import interface as wire
 from curator.errors import NotAuthenticated
 from curator.http.dependencies import COOKIE, TheService
-from curator.interface import RunId
 from curator.pages.frame import PageRoute, Sending, SignedIn, page, see_other
 from curator.pages.run_grid import advice, grid
 from curator.rendering.templating import render
 from curator.results.publication import file_sizes
 from curator.service import Service
+from protocol.messages.http import ENDS, RunId
 from protocol.plan.promises import not_promised, promises
 from protocol.plan.terms import Terms
 
@@ -108,7 +107,7 @@ def _picture(service: Service, run: str, terms: Terms, token: str) -> tuple[str,
 
 def _standing(service: Service, name: str, terms: Terms) -> dict[str, Any]:
     found = service.orchestrator.view(name)
-    return {"run": found, "grid": grid(found, terms), "advice": advice(found), "ended": found.state in wire.ENDS}
+    return {"run": found, "grid": grid(found, terms), "advice": advice(found), "ended": found.state in ENDS}
 
 
 def _last_event(service: Service, run: str) -> int:

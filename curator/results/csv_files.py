@@ -8,9 +8,11 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
+from curator.files import PUBLIC, whole_file
 from protocol.errors import DataError
 
 
@@ -36,19 +38,12 @@ def _open_text(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def write_text(path: Path, text: str) -> None:
-    """The file appears whole or not at all."""
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
-
-
 def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Sequence[str]]]) -> None:
     """`batches` of columns; the file appears whole or not at all."""
-    unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("w", encoding="utf-8", newline="") as file:
+    with whole_file(path, PUBLIC) as output:
+        file = TextIOWrapper(output, encoding="utf-8", newline="")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         for columns in batches:
             writer.writerows(zip(*columns, strict=True))
-    unfinished.replace(path)
+        file.detach()  # with all that it has kept back

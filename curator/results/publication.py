@@ -4,7 +4,6 @@ It does not know how a run came to its end. From the same answers and seed come 
 """
 
 import json
-import os
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +18,10 @@ import numpy as np
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
-from curator.files import sync_folder
-from curator.results.csv_files import write_table, write_text
+from curator.files import PUBLIC, write_file
+from curator.results.csv_files import write_table
 from curator.results.report import Tally, report_html, report_json
-from curator.store.run_records import Event, ReplyRecord, spent, spent_delta
+from curator.store.run_records import EventRecord, ReplyRecord, spent, spent_delta
 from protocol.network.network import Family, Network
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunState
@@ -59,13 +58,13 @@ def publish(
         (TABLES, tables_json(terms, known)),
         (REPORT, report),
     ):
-        write_text(folder / name, json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n")
-    write_text(folder / REPORT_PAGE, report_html(report))
-    outputs = {name: _settle(folder / name) for name in PUBLISHED}
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
+        write_file(folder / name, text, PUBLIC)
+    write_file(folder / REPORT_PAGE, report_html(report), PUBLIC)
+    outputs = {name: _digest(folder / name) for name in PUBLISHED}
     manifest = _manifest(state, replies, costs, outputs, key, finished)
-    write_text(folder / MANIFEST, signed(manifest, key).decode())
-    outputs[MANIFEST] = _settle(folder / MANIFEST)
-    sync_folder(folder)
+    write_file(folder / MANIFEST, signed(manifest, key), PUBLIC)
+    outputs[MANIFEST] = _digest(folder / MANIFEST)
     return outputs
 
 
@@ -81,7 +80,7 @@ def synthetic_labels(
         yield labels(terms.schema, codes, labelling)
 
 
-def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[Event], now: int) -> list[Cost]:
+def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[EventRecord], now: int) -> list[Cost]:
     """What every stage took: time from its first step's beginning, work, and bytes in both directions."""
     begun = [event for event in events if event.kind == "step"]
     received: Counter[str] = Counter()
@@ -205,11 +204,10 @@ def _receipt(reply: ReplyRecord) -> Receipt:
     return Receipt(step=reply.step, charge=charge, delta=delta, reply=reply.digest, signature=reply.receipt)
 
 
-def _settle(path: Path) -> str:
-    """See to it that the file outlives a crash; its SHA-256."""
+def _digest(path: Path) -> str:
+    """Return the file's SHA-256 in hexadecimal digits."""
     digest = sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
-        os.fsync(file.fileno())
     return digest.hexdigest()

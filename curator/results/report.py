@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from crypto.signing import fingerprint
 from curator.rendering.templating import render
-from curator.results import multiple_tables as copies
-from curator.results import report_svg
+from curator.results import multiple_tables, report_svg
 from curator.results.report_figures import analysis
 from curator.store.run_records import ReplyRecord, spent, spent_delta
 from protocol.forecast.costs import forecast
@@ -119,9 +118,9 @@ def report_html(report: Mapping[str, Any]) -> str:
         modelled=modelled,
         implied=len(names) * (len(names) - 1) // 2 - modelled,
         guidance=found["guidance"],
-        copies_purpose=copies.PURPOSE,
-        copies_rule=copies.rule(found["guidance"]["rows"], report["rows"]),
-        copies_condition=copies.CONDITION,
+        copies_purpose=multiple_tables.PURPOSE,
+        copies_rule=multiple_tables.rule(found["guidance"]["rows"], report["rows"]),
+        copies_condition=multiple_tables.CONDITION,
     )
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 
-from curator import interface as wire
-from curator.accounts.registry import Directory, refuse_changed_members
+from curator import interface
+from curator.accounts.registry import Registry, refuse_changed_members
 from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
@@ -44,7 +44,7 @@ class Orchestrator:
     def __init__(self, store: Store, keys: CuratorKeys, settings: Settings, seams: Seams | None = None) -> None:
         self._store, self._keys, self.settings = store, keys, settings
         self._seams = seams or Seams()
-        self.directory = Directory(store, self._seams.clock)
+        self.registry = Registry(store, self._seams.clock)
         self.views = RunViews(store)
         self.changed: Callable[[str], None] = lambda _run: None
         self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: None  # told of every sum
@@ -56,8 +56,8 @@ class Orchestrator:
 
     def plan(self, request: PlanRequest, run: str = _DRAFT) -> Terms:
         """The terms that a run of this request would have; nothing is kept."""
-        schema = self.directory.schema(request.schema_hash)
-        members = self.directory.members(request.schema_hash, request.parties)
+        schema = self.registry.schema(request.schema_hash)
+        members = self.registry.members(request.schema_hash, request.parties)
         return terms_for(run, request, schema, members, self._seams.smallest_key)
 
     def create_run(self, request: PlanRequest, idempotency_key: str) -> tuple[str, bool]:
@@ -76,7 +76,7 @@ class Orchestrator:
     def revoke(self, party: str) -> None:
         """The party is not listened to any more, and its runs fail."""
         with self._creating:
-            self.directory.revoke(party)
+            self.registry.revoke(party)
         self._end_runs_of(party)
 
     def folder(self, run: str) -> Path:
@@ -94,7 +94,7 @@ class Orchestrator:
         """How many runs the store or a disk holds up."""
         return sum(live.pause is not None for live in self._runs_in_memory())
 
-    def view(self, run: str) -> wire.Run:
+    def view(self, run: str) -> interface.Run:
         """The run as it is stored; what holds it up is shown also while that cannot be stored."""
         found, live = self.views.run(run), self._live.get(run)
         pause = None if live is None else live.pause
@@ -182,7 +182,7 @@ class Orchestrator:
             active = records.active_runs(db)
         for record in active:
             self._recover(record)
-        for party in self.directory.parties():
+        for party in self.registry.parties():
             if party.revoked is not None:
                 self._end_runs_of(party.name)
 

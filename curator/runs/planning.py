@@ -1,4 +1,4 @@
-"""From an operator's wishes and the parties' offers to terms, and back to the same terms from what is stored.
+"""From an operator's wishes and the parties' offers to terms and their forecast, and back from what is stored.
 
 It does not know runs, or where offers are kept.
 """
@@ -6,10 +6,14 @@ It does not know runs, or where offers are kept.
 from collections.abc import Sequence
 
 from crypto.paillier.public import SMALLEST_BITS
+from curator import interface
 from curator.interface import PlanRequest
 from protocol.exact import canonical_json, digest
+from protocol.forecast.costs import forecast
+from protocol.forecast.error import predicted
 from protocol.plan.plan import Member, Plan
 from protocol.plan.presets import make_plan
+from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.tables.schema import Schema
@@ -32,3 +36,20 @@ def terms_for(
 def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> Terms:
     """The terms of a stored plan, as they were agreed."""
     return agree(Plan.model_validate_json(plan), Schema.parse(schema), smallest_key)
+
+
+def plan_forecast(terms: Terms) -> interface.PlanForecast:
+    """Return what a run of these terms would cost, take and be good for."""
+    found = forecast(terms)
+    names = [member.name for member in terms.plan.members]
+    return interface.PlanForecast(
+        plan=terms.plan.model_dump(mode="json"),
+        plan_hash=terms.plan_hash,
+        price={name: str(price) for name, price in zip(names, found.prices, strict=True)},
+        delta={name: str(delta) for name, delta in zip(names, found.deltas, strict=True)},
+        predicted=interface.Prediction(**vars(predicted(terms))),
+        why=list(reasons(terms)),
+        steps=[interface.StepForecast(**vars(step)) for step in found.steps],
+        bytes_per_party=found.bytes_per_party,
+        seconds=found.seconds,
+    )

@@ -5,19 +5,13 @@ It does not know what is done with them.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import time
 
 from crypto.paillier.public import SMALLEST_BITS
 from crypto.randomness import Stream
+from curator.clock import Clock, system_clock
 from curator.runs.run_crypto import PaillierCrypto, RunCrypto
 
-Clock = Callable[[], int]  # milliseconds since 1970, UTC
-
 Streams = Callable[[str], Stream]  # a stream for every purpose: "run", "curator", "synthesis", "seal", "reference"
-
-
-def system_clock() -> int:
-    return int(time() * 1000)
 
 
 def system_streams(_purpose: str) -> Stream:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from types import TracebackType
 
-from curator import interface as wire
+from curator import interface
 from curator.errors import Displaced
 from curator.runs.orchestrator import Orchestrator
 
@@ -57,13 +57,13 @@ class Relay:
             if found is not None or not await self._woken(something, deadline):
                 return found
 
-    async def events(self, run: str, after: int) -> AsyncIterator[wire.Event | None]:
+    async def events(self, run: str, after: int) -> AsyncIterator[interface.Event | None]:
         """What happened to a run since, as it happens and until it ends; None after a while of silence."""
         async for found in self.news(run, after):
             for event in found or (None,):
                 yield event
 
-    async def news(self, run: str, after: int) -> AsyncIterator[list[wire.Event]]:
+    async def news(self, run: str, after: int) -> AsyncIterator[list[interface.Event]]:
         """The same in the portions in which it can be told: all that has happened by then; empty after silence."""
         loop = asyncio.get_running_loop()
         while not self._closed:
@@ -85,7 +85,7 @@ class Relay:
             something = self._something
         return False
 
-    def _news(self, run: str, after: int) -> tuple[bool, list[wire.Event]]:
+    def _news(self, run: str, after: int) -> tuple[bool, list[interface.Event]]:
         # In this order: of a run that was over before, all events are there.
         is_active = self._orchestrator.views.record(run).is_active
         return is_active, self._orchestrator.views.events(run, after)
@@ -104,7 +104,7 @@ class Relay:
 
     async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
         """Whether something has happened before the deadline, and waiting goes on."""
-        if self._closed:  # whoever comes late does not wait for somebody to wake him
+        if self._closed:  # whoever comes late does not wait to be woken
             return False
         try:
             async with asyncio.timeout_at(deadline):

@@ -6,17 +6,19 @@ It does not change anything.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
 
-from curator import interface as wire
+from curator import interface
 from curator.accounts.registry import schema_text
+from curator.clock import moment, moment_or_none
 from curator.errors import NotFound
 from curator.store import run_records as records
-from curator.store.run_records import Event, RunRecord
+from curator.store.run_records import EventRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties
+from protocol.exact import exact
+from protocol.messages.http import OwnRun, SentReceipt
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
@@ -28,7 +30,7 @@ from protocol.tables.schema import Schema
 class RunViews:
     store: Store
 
-    def run(self, run: str) -> wire.Run:
+    def run(self, run: str) -> interface.Run:
         with self.store.reading() as db:
             record = _found(db, run)
             replies, events = records.replies_of_run(db, run), records.events_after(db, run)
@@ -39,11 +41,13 @@ class RunViews:
         due = [step for step in terms.steps if record.is_active and step.name == record.step]
         waiting = [names[p] for step in due for p in step.parties if names[p] not in answered[step.name]]
         since = moment(record.step_started)
-        return wire.Run(
+        return interface.Run(
             run=record.id,
             state=record.state,
             step=record.step or None,
-            waiting_for=[wire.Waiting(party=p, since=since, last_seen=moment_or_none(seen.get(p))) for p in waiting],
+            waiting_for=[
+                interface.Waiting(party=p, since=since, last_seen=moment_or_none(seen.get(p))) for p in waiting
+            ],
             deadline=moment_or_none(record.deadline),
             reason=record.reason,
             culprit=record.culprit,
@@ -54,22 +58,22 @@ class RunViews:
             updated=moment(record.updated),
         )
 
-    def runs(self, limit: int, after: str = "") -> list[wire.RunEntry]:
+    def runs(self, limit: int, after: str = "") -> list[interface.RunEntry]:
         """The oldest first; `after` is the last run of the page before."""
         with self.store.reading() as db:
             return [_entry(record) for record in records.list_runs(db, limit, after)]
 
-    def newest_runs(self, limit: int, before: str | None = None) -> list[wire.RunEntry]:
+    def newest_runs(self, limit: int, before: str | None = None) -> list[interface.RunEntry]:
         """The newest first; `before` is the last run of the page before."""
         with self.store.reading() as db:
             return [_entry(record) for record in records.newest_runs(db, limit, before)]
 
-    def events(self, run: str, after: int = 0) -> list[wire.Event]:
+    def events(self, run: str, after: int = 0) -> list[interface.Event]:
         """What happened to a run since; NotFound if there is none of this name."""
         with self.store.reading() as db:
             _found(db, run)
             return [
-                wire.Event(seq=event.seq, at=moment(event.at), kind=event.kind, data=event.data)
+                interface.Event(seq=event.seq, at=moment(event.at), kind=event.kind, data=event.data)
                 for event in records.events_after(db, run, after)
             ]
 
@@ -82,10 +86,10 @@ class RunViews:
             record = _found(db, run)
             return _terms(record, schema_text(db, record.schema_hash))
 
-    def of_party(self, party: str) -> list[wire.OwnRun]:
+    def of_party(self, party: str) -> list[OwnRun]:
         with self.store.reading() as db:
             return [
-                wire.OwnRun(
+                OwnRun(
                     run=record.id,
                     plan=record.plan_hash,
                     state=record.state,
@@ -95,17 +99,17 @@ class RunViews:
                 for record in records.runs_with(db, party)
             ]
 
-    def receipts(self, party: str) -> list[wire.SentReceipt]:
+    def receipts(self, party: str) -> list[SentReceipt]:
         """Everything that this party has ever delivered, in its own signed words."""
         with self.store.reading() as db:
             plans = {record.id: record.plan_hash for record in records.runs_with(db, party)}
             return [
-                wire.SentReceipt(
+                SentReceipt(
                     run=reply.run,
                     plan=plans[reply.run],
                     step=reply.step,
-                    charge=reply.charge,
-                    delta=reply.delta,
+                    charge=exact(reply.charge),
+                    delta=exact(reply.delta),
                     digest=reply.digest,
                     signature=reply.receipt.hex(),
                 )
@@ -113,9 +117,9 @@ class RunViews:
             ]
 
 
-def _entry(record: RunRecord) -> wire.RunEntry:
+def _entry(record: RunRecord) -> interface.RunEntry:
     plan = json.loads(record.plan)  # as it was agreed: in a list it is not worked out again
-    return wire.RunEntry(
+    return interface.RunEntry(
         run=record.id,
         method=plan["method"],
         epsilon=plan["epsilon"],
@@ -129,14 +133,6 @@ def _entry(record: RunRecord) -> wire.RunEntry:
         created=moment(record.created),
         updated=moment(record.updated),
     )
-
-
-def moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def moment_or_none(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else moment(milliseconds)
 
 
 def _found(db: Connection, run: str) -> RunRecord:
@@ -155,12 +151,14 @@ def _last_seen(db: Connection) -> Mapping[str, int | None]:
     return {row.name: row.last_seen for row in db.execute(select(parties.c.name, parties.c.last_seen))}
 
 
-def _progress(step: Step, names: Sequence[str], answered: list[str], events: Sequence[Event]) -> wire.StepProgress:
+def _progress(
+    step: Step, names: Sequence[str], answered: list[str], events: Sequence[EventRecord]
+) -> interface.StepProgress:
     begun = [event for event in events if event.kind == "step"]
     place = next((index for index, event in enumerate(begun) if event.data["step"] == step.name), None)
     started = None if place is None else begun[place].at
     ended = begun[place + 1].at if place is not None and place + 1 < len(begun) else None
-    return wire.StepProgress(
+    return interface.StepProgress(
         step=step.name,
         stage=step.stage,
         answered=answered,

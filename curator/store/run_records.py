@@ -12,8 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from curator.store.tables import events, members, meta, replies, runs
-
-ACTIVE = ("joining", "running")
+from protocol.messages.http import ACTIVE
 
 SIGNING_KEY = "signing key"  # what `remember` calls the one that parties know
 
@@ -58,7 +57,7 @@ class ReplyRecord:
 
 
 @dataclass(frozen=True)
-class Event:
+class EventRecord:
     run: str
     seq: int
     at: int
@@ -174,9 +173,9 @@ def add_event(db: Connection, run: str, at: int, kind: str, **data: Any) -> None
     db.execute(insert(events).values(run=run, seq=last + 1, at=at, kind=kind, data=json.dumps(data)))
 
 
-def events_after(db: Connection, run: str, after: int = 0) -> list[Event]:
+def events_after(db: Connection, run: str, after: int = 0) -> list[EventRecord]:
     found = select(events).where((events.c.run == run) & (events.c.seq > after)).order_by(events.c.seq)
-    return [Event(**{**row, "data": json.loads(row["data"])}) for row in db.execute(found).mappings()]
+    return [EventRecord(**{**row, "data": json.loads(row["data"])}) for row in db.execute(found).mappings()]
 
 
 def remember(db: Connection, name: str, value: str) -> str:

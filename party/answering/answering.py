@@ -15,19 +15,18 @@ from fractions import Fraction
 from crypto.paillier.public import SMALLEST_BITS
 from crypto.randomness import Stream
 from crypto.signing import sign
-from party.answering import frozen_rows
-from party.answering import saved_state as sealed_state
+from party.answering import frozen_rows, saved_state
 from party.answering.invitation import JOINING, examined, loaded, place_in
 from party.answering.saved_state import Kept
 from party.books.audit import unlogged
 from party.books.ledger import REFUSAL, Request
 from party.books.ledger_tables import Amounts
 from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unreadable
-from party.home.home import House
+from party.home.home import OpenHome
 from party.logs import json_log, places
 from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.exact import digest
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 from protocol.messages.signatures import RECEIPT, receipt_text
 from protocol.messages.tasks import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
 from protocol.plan.plan import Plan
@@ -73,9 +72,14 @@ class Answering:
     """`stream`, `sums` and `smallest_key` are the seams of tests and experiments; a service leaves them alone."""
 
     def __init__(
-        self, house: House, *, stream: Stream | None = None, sums: Sums | None = None, smallest_key: int = SMALLEST_BITS
+        self,
+        opened: OpenHome,
+        *,
+        stream: Stream | None = None,
+        sums: Sums | None = None,
+        smallest_key: int = SMALLEST_BITS,
     ) -> None:
-        self._house, self._ledger, self._audit = house, house.ledger, house.audit
+        self._opened, self._ledger, self._audit = opened, opened.ledger, opened.audit
         self._stream = stream or Stream.system()
         self._sums = sums
         self._smallest_key = smallest_key
@@ -99,7 +103,7 @@ class Answering:
         answers = [self._answer_invitation(r) for r in waiting if self._ledger.answered(r.run, JOINING) is None]
         return [one for one in answers if one is not None]
 
-    def undelivered(self, receipts: Iterable[Receipt], open_runs: Iterable[str]) -> list[Outgoing]:
+    def undelivered(self, receipts: Iterable[SentReceipt], open_runs: Iterable[str]) -> list[Outgoing]:
         """What a kill kept from leaving: answers in the ledger for which the curator has no receipt."""
         self._catch_up()
         arrived = {(receipt.plan, receipt.step, receipt.digest) for receipt in receipts}
@@ -120,7 +124,7 @@ class Answering:
     def tidy(self) -> None:
         """Remove rows of runs that a kill ended before they could be removed."""
         active = {request.plan_hash for request in self._ledger.requests("active")}
-        for file in self._house.home.rows.glob("*"):
+        for file in self._opened.home.rows.glob("*"):
             if file.suffix != ".rows" or file.stem not in active:  # drafts are of nobody any more
                 file.unlink()
 
@@ -140,7 +144,7 @@ class Answering:
 
     def _judged(self, task: Invitation) -> Request:
         """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again."""
-        found, run, plan = examined(self._house, task, self._smallest_key), task.proposal.run, task.plan
+        found, run, plan = examined(self._opened, task, self._smallest_key), task.proposal.run, task.plan
         decision, reasons = found.verdict.decision, found.verdict.reasons
         self._audit.append(
             "asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price), delta=str(found.delta)
@@ -179,12 +183,12 @@ class Answering:
     def _join(self, request: Request, asked: str) -> Outgoing:
         """Set the whole price aside and freeze the rows; then say yes."""
         terms, dataset = self._terms(request), request.dataset or ""
-        me, codes = place_in(self._house, terms), loaded(self._house, dataset, terms.schema)
-        budget = self._house.budget(dataset)
+        me, codes = place_in(self._opened, terms), loaded(self._opened, dataset, terms.schema)
+        budget = self._opened.budget(dataset)
         self._ledger.reserve(request.run, budget.total, budget.delta_total)
-        frozen_rows.freeze(self._house.home.rows, terms.plan_hash, terms.schema, codes)
+        frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.schema, codes)
         rows = Rows(terms.domain, terms.encoding.encode(list(codes)))
-        state, acceptance = accept(terms, me, self._house.keys.identity, rows, self._stream, self._sums_of(terms, me))
+        state, acceptance = accept(terms, me, self._opened.keys.identity, rows, self._stream, self._sums_of(terms, me))
         return self._record(request, asked, "joining", _Joined(terms, rows, Kept(state)), terms.steps[0], acceptance)
 
     # Every other task
@@ -228,10 +232,10 @@ class Answering:
             if request.state != "active" or kept is None:
                 raise OutOfTurn(CURATOR, f"asks before {request.run!r} has been joined: it is {request.state}")
             terms = self._terms(request)
-            me, own = place_in(self._house, terms), self._house.keys.identity
+            me, own = place_in(self._opened, terms), self._opened.keys.identity
             try:
-                codes = frozen_rows.thaw(self._house.home.rows, terms.plan_hash, terms.schema)
-                found = sealed_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
+                codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.schema)
+                found = saved_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
             except Unreadable as error:
                 raise PolicyRefusal("this party cannot go on: what it kept of the run is damaged") from error
             self._joined[request.run] = _Joined(terms, Rows(terms.domain, terms.encoding.encode(codes)), found)
@@ -245,7 +249,7 @@ class Answering:
         """Charge, bytes and state in one transaction; memory follows only then."""
         run, me = request.run, joined.kept.state.me
         charge, delta = step.charge(me), step.delta(me)
-        kept = sealed_state.to_bytes(joined.kept)
+        kept = saved_state.to_bytes(joined.kept)
         data = self._ledger.record(
             run,
             step.name,
@@ -282,7 +286,7 @@ class Answering:
             self._ledger.settle(run, "refused", reason)
             self._forget(request)
         # Noted as a receipt that costs nothing, so that it is not taken for one that the ledger has lost.
-        noted = Receipt(
+        noted = SentReceipt.model_construct(  # the curator may call the run anything
             run=run,
             plan=task.plan,
             step=task.step,
@@ -305,7 +309,7 @@ class Answering:
     def _outgoing(self, run: str, plan_hash: str, step: str, charged: Amounts, reply: bytes) -> Outgoing:
         charge, delta = charged
         text = receipt_text(plan_hash, step, charge, reply, delta)
-        return Outgoing(run, step, reply, sign(self._house.keys.identity.signing, RECEIPT, text))
+        return Outgoing(run, step, reply, sign(self._opened.keys.identity.signing, RECEIPT, text))
 
     # Smaller things
 
@@ -319,10 +323,10 @@ class Answering:
         """Log what a kill or a full disk left out between ledger and log: nothing leaves that the log does not tell."""
         if not self._log_may_lag:
             return
-        for entry in unlogged(self._house.home.audit, self._ledger.entries()):
+        for entry in unlogged(self._opened.home.audit, self._ledger.entries()):
             run, step = entry.run, entry.step
             if entry.mechanism == REFUSAL:
-                self._audit.append("refused", run=run, step=step, reason=self._house.known(run).reason)
+                self._audit.append("refused", run=run, step=step, reason=self._opened.known(run).reason)
                 continue
             what = {"run": run, "step": step, "mechanism": entry.mechanism}
             what |= {"charge": str(entry.charge), "delta": str(entry.delta)}
@@ -338,7 +342,7 @@ class Answering:
 
     def _forget(self, request: Request) -> None:
         self._joined.pop(request.run, None)
-        frozen_rows.forget(self._house.home.rows, request.plan_hash)
+        frozen_rows.forget(self._opened.home.rows, request.plan_hash)
 
 
 def _plan(request: Request) -> Plan:

@@ -7,7 +7,6 @@ goes on with the rows that it began with, even after a restart.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from party.errors import DiskFull, Unreadable
-from party.files import sync_folder
+from party.files import whole_file
 from protocol.exact import canonical_json
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
@@ -25,22 +24,16 @@ def freeze(folder: Path, plan_hash: str, schema: Schema, codes: Sequence[Codes])
     """On disk when it returns, whole or not at all."""
     header = canonical_json({"schema": schema.hash, "rows": len(codes[0])}) + b"\n"
     checksum = sha256(header)
-    draft = folder / f"{plan_hash}.draft"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with whole_file(_file(folder, plan_hash)) as file:
             file.write(header)
             for attribute, column in zip(schema.attributes, codes, strict=True):
                 data = column.astype(np.dtype(attribute.code_type).newbyteorder("<")).tobytes()
                 checksum.update(data)
                 file.write(data)
             file.write(checksum.digest())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, _file(folder, plan_hash))
-        sync_folder(folder)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise DiskFull(f"{folder}: the run's rows cannot be written ({error.strerror}); make room there") from error
 
 

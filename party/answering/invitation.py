@@ -10,7 +10,7 @@ from fractions import Fraction
 from party import source
 from party.answering.policy import Verdict, judge
 from party.errors import PolicyRefusal
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.settings import dataset_for
 from protocol.errors import CURATOR, DataError, FailedCheck, PeerError, PlanError, SchemaError
 from protocol.messages.tasks import Invitation
@@ -30,42 +30,42 @@ class Examined:
     verdict: Verdict
 
 
-def examined(house: House, task: Invitation, smallest_key: int) -> Examined:
+def examined(opened: OpenHome, task: Invitation, smallest_key: int) -> Examined:
     """The data owner's rules, applied; whatever cannot work is refused with its reason."""
     dataset, price, delta = None, Fraction(0), Fraction(0)
     try:
         terms = _agreed(task, smallest_key)
-        me = place_in(house, terms)
+        me = place_in(opened, terms)
         price, delta = terms.price(me), terms.delta(me)
-        dataset = dataset_for(house.home, house.settings, terms.schema.hash)
+        dataset = dataset_for(opened.home, opened.settings, terms.schema.hash)
         if dataset is None:
             raise PolicyRefusal(f"this party has no data set with the schema {terms.schema.hash[:12]}...")
-        _check_rows(terms, me, loaded(house, dataset, terms.schema))
-        verdict = judge(house.settings.policy, house.settings.peers, terms, me, house.budget(dataset))
+        _check_rows(terms, me, loaded(opened, dataset, terms.schema))
+        verdict = judge(opened.settings.policy, opened.settings.peers, terms, me, opened.budget(dataset))
         return Examined(dataset, price, delta, verdict)
     except (PlanError, SchemaError, PeerError, PolicyRefusal) as error:
         return Examined(dataset, price, delta, Verdict("refuse", (str(error),)))
 
 
-def loaded(house: House, dataset: str, schema: Schema) -> Sequence[Codes]:
+def loaded(opened: OpenHome, dataset: str, schema: Schema) -> Sequence[Codes]:
     """The data set's columns of codes.
 
     Privacy: which value of which row does not fit is for the data owner alone; the refusal does not repeat it.
     """
-    if dataset not in house.settings.datasets:
+    if dataset not in opened.settings.datasets:
         raise PolicyRefusal(f"this party no longer has the data set {dataset!r}")
     try:
-        return source.load(house.home.path, house.settings.datasets[dataset], schema)
+        return source.load(opened.home.path, opened.settings.datasets[dataset], schema)
     except DataError as error:
         raise PolicyRefusal(
-            f"the table of {house.curator.name} cannot be read under this schema; `subn-party check` shows its data "
+            f"the table of {opened.curator.name} cannot be read under this schema; `subn-party check` shows its data "
             "owner why"
         ) from error
 
 
-def place_in(house: House, terms: Terms) -> int:
+def place_in(opened: OpenHome, terms: Terms) -> int:
     """Which member of the plan this party is: the one with its signing key, and with all else that it is known by."""
-    identity, name = house.keys.identity, house.curator.name
+    identity, name = opened.keys.identity, opened.curator.name
     own = (identity.signing.public, identity.exchange.public)
     for place, member in enumerate(terms.plan.members):
         if member.signing_key == own[0]:

@@ -37,7 +37,7 @@ from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
 from party.logs import utc_now
 from protocol.errors import CURATOR, OutOfTurn
 from protocol.exact import canonical_json, digest
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 
 __all__ = ["REFUSAL", "Entry", "Ledger", "Request", "State", "StoredReply", "utc_now"]
 
@@ -221,13 +221,13 @@ class Ledger:
 
     # Receipts
 
-    def check_against(self, receipts: Iterable[Receipt]) -> list[Receipt]:
+    def check_against(self, receipts: Iterable[SentReceipt]) -> list[SentReceipt]:
         """Receipts of this party's own key that the ledger does not know: it was set back, or is another one."""
         with self._database.reading() as db:
             known = known_answers(db)
         return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
 
-    def acknowledge(self, missing: Iterable[Receipt], dataset: str) -> None:
+    def acknowledge(self, missing: Iterable[SentReceipt], dataset: str) -> None:
         """Charge what is missing: to the run's data set where the run is known, else to `dataset`; end those runs."""
         with self._database.transaction() as db:
             for receipt in missing:

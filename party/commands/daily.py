@@ -6,125 +6,125 @@ It does not know the command line's words or how results are printed.
 import json
 from typing import Any
 
-from party import service
-from party import views as showing
+from party import service, views
 from party.books import audit as audit_log
-from party.commands.result import Said, call, curator_of, line_options, unknown_dataset
+from party.commands.result import Result, Seams, call, curator_of, unknown_dataset
 from party.errors import SettingsError
+from party.files import write_file
 from party.home import backup as backups
-from party.home.home import House, opened
+from party.home.home import OpenHome, open_home
 from party.home.keys import own_fingerprint
+from party.home.layout import Home
 from party.home.lock import served_alone
-from party.home.settings import Home, write_new
 from party.logs import json_log, log_libraries
 from party.worker import lost
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 
 
-def serve(home: Home, _chosen: Any) -> Said:
+def serve(home: Home, chosen: Any) -> Result:
     log_libraries()
-    service.serve(home, json_log, **line_options)
-    return Said({"stopped": True})
+    service.serve(home, json_log, **chosen.seams)
+    return Result({"stopped": True})
 
 
-def requests(home: Home, chosen: Any) -> Said:
-    with opened(home) as house:
+def requests(home: Home, chosen: Any) -> Result:
+    with open_home(home) as opened:
         if chosen.request is not None:
-            facts = [showing.described(house, house.known(chosen.request))]
+            facts = [views.described(opened, opened.known(chosen.request))]
         else:
-            found = [one for one in house.ledger.requests() if chosen.all or one.state != "ended"]
-            facts = [showing.listed(house, request) for request in found]
-    lines = [line for one in facts for line in (*showing.in_words(one), "")]
-    return Said(facts, lines or ["nobody asks for anything"])
+            found = [one for one in opened.ledger.requests() if chosen.all or one.state != "ended"]
+            facts = [views.listed(opened, request) for request in found]
+    lines = [line for one in facts for line in (*views.in_words(one), "")]
+    return Result(facts, lines or ["nobody asks for anything"])
 
 
-def accept(home: Home, chosen: Any) -> Said:
+def accept(home: Home, chosen: Any) -> Result:
     return _decide(home, chosen.request, True, "")
 
 
-def refuse(home: Home, chosen: Any) -> Said:
+def refuse(home: Home, chosen: Any) -> Result:
     return _decide(home, chosen.request, False, chosen.reason)
 
 
-def ledger(home: Home, chosen: Any) -> Said:
+def ledger(home: Home, chosen: Any) -> Result:
     if chosen.action == "acknowledge":
-        return _acknowledge(home, chosen.dataset)
-    with opened(home) as house:
-        accounts = showing.accounts(house)
-        entries = [showing.line_of(entry) for entry in house.ledger.entries(dataset=chosen.dataset)]
+        return _acknowledge(home, chosen.dataset, chosen.seams)
+    with open_home(home) as opened:
+        accounts = views.accounts(opened)
+        entries = [views.line_of(entry) for entry in opened.ledger.entries(dataset=chosen.dataset)]
         if chosen.dataset is not None and chosen.dataset not in accounts:
-            raise unknown_dataset(house, chosen.dataset)
+            raise unknown_dataset(opened, chosen.dataset)
     shown = {name: one for name, one in accounts.items() if chosen.dataset in (None, name)}
-    return Said({"accounts": shown, "entries": entries}, [*_account_lines(shown), *_entry_lines(entries)])
+    return Result({"accounts": shown, "entries": entries}, [*_account_lines(shown), *_entry_lines(entries)])
 
 
-def audit(home: Home, chosen: Any) -> Said:
+def audit(home: Home, chosen: Any) -> Result:
     problems = audit_log.verify(home.audit)
     if chosen.action == "verify":
         count = sum(1 for _ in audit_log.entries(home.audit)) if not problems else 0
         lines = problems or [f"{home.audit}: {count} entries, the chain is whole"]
-        return Said({"problems": problems, "entries": count}, lines, 1 if problems else 0)
+        return Result({"problems": problems, "entries": count}, lines, 1 if problems else 0)
     found = [entry for entry in audit_log.readable(home.audit) if audit_log.holds(entry, chosen.search)]
     last = found[-chosen.last :] if chosen.last > 0 else []
     lines = [json.dumps(entry, ensure_ascii=False) for entry in last]
-    return Said({"entries": last, "problems": problems}, [*lines, *(f"BROKEN: {problem}" for problem in problems)])
+    return Result({"entries": last, "problems": problems}, [*lines, *(f"BROKEN: {problem}" for problem in problems)])
 
 
-def export(home: Home, chosen: Any) -> Said:
-    with opened(home) as house:
+def export(home: Home, chosen: Any) -> Result:
+    with open_home(home) as opened:
         data = {
             "version": 1,
-            "party": house.settings.curator.name if house.settings.curator else None,
-            "fingerprint": own_fingerprint(house.keys),
-            "accounts": showing.accounts(house),
-            "requests": [showing.listed(house, request) for request in house.ledger.requests()],
-            "entries": [showing.line_of(entry) for entry in house.ledger.entries()],
+            "party": opened.settings.curator.name if opened.settings.curator else None,
+            "fingerprint": own_fingerprint(opened.keys),
+            "accounts": views.accounts(opened),
+            "requests": [views.listed(opened, request) for request in opened.ledger.requests()],
+            "entries": [views.line_of(entry) for entry in opened.ledger.entries()],
             "audit": list(audit_log.readable(home.audit)),
             "audit_problems": audit_log.verify(home.audit),
         }
-        house.audit.append("exported", what=str(chosen.out or "standard output"))
+        opened.audit.append("exported", what=str(chosen.out or "standard output"))
     text = json.dumps(data, ensure_ascii=False, indent=2)
     if chosen.out is None:
-        return Said(data, [text])
-    write_new(chosen.out, text + "\n")
-    return Said({"written": str(chosen.out)}, [f"written to {chosen.out}"])
+        return Result(data, [text])
+    write_file(chosen.out, text + "\n")
+    return Result({"written": str(chosen.out)}, [f"written to {chosen.out}"])
 
 
-def backup(home: Home, chosen: Any) -> Said:
+def backup(home: Home, chosen: Any) -> Result:
     made = backups.make(home, chosen.file)
     lines = [
         f"written to {chosen.file}: {len(made['files'])} files, and no row of any table",
         "it holds this party's secret keys: keep it where nobody else reads, as you keep the home",
     ]
-    return Said({"written": str(chosen.file), **made}, lines)
+    return Result({"written": str(chosen.file), **made}, lines)
 
 
-def restore(home: Home, chosen: Any) -> Said:
+def restore(home: Home, chosen: Any) -> Result:
     found = backups.restore(home, chosen.file)
     lines = [
         f"{home.path} is as it was at {found['made']}",
         "if it has answered anything since, `subn-party serve` stops until that is charged: "
         "`subn-party ledger acknowledge`",
     ]
-    return Said({"restored": str(home.path), **found}, lines)
+    return Result({"restored": str(home.path), **found}, lines)
 
 
-def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Said:
-    with opened(home) as house:
-        request = house.decide(run, is_accepted, reason, "command line")
+def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Result:
+    with open_home(home) as opened:
+        request = opened.decide(run, is_accepted, reason, "command line")
     lines = [f"{run} is {request.state}; the service tells the curator within seconds, or when it is started"]
-    return Said({"run": run, "state": request.state}, lines)
+    return Result({"run": run, "state": request.state}, lines)
 
 
-def _acknowledge(home: Home, dataset: str | None) -> Said:
-    with served_alone(home.lock), opened(home) as house:
-        missing = lost(house, call(curator_of(house), lambda line: line.receipts()))
-        charged = _charged_to(house, missing, dataset)
-        house.ledger.acknowledge(missing, charged)
+def _acknowledge(home: Home, dataset: str | None, seams: Seams) -> Result:
+    with served_alone(home.lock), open_home(home) as opened:
+        missing = lost(opened, call(curator_of(opened, seams), lambda line: line.receipts()))
+        charged = _charged_to(opened, missing, dataset)
+        opened.ledger.acknowledge(missing, charged)
         for one in missing:
-            request = house.ledger.request(one.run)
+            request = opened.ledger.request(one.run)
             paid_by = (request.dataset if request is not None else None) or charged
-            house.audit.append(
+            opened.audit.append(
                 "acknowledged",
                 run=one.run,
                 step=one.step,
@@ -133,24 +133,24 @@ def _acknowledge(home: Home, dataset: str | None) -> Said:
                 dataset=paid_by,
             )
     data = [one.model_dump(mode="json", exclude={"signature"}) for one in missing]
-    lines = [f"charged {showing.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
-    return Said(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
+    lines = [f"charged {views.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
+    return Result(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
 
 
-def _charged_to(house: House, missing: list[Receipt], dataset: str | None) -> str:
+def _charged_to(opened: OpenHome, missing: list[SentReceipt], dataset: str | None) -> str:
     """Which data set pays for runs that the ledger has forgotten altogether: a receipt does not say."""
-    known = list(house.settings.datasets)
-    if dataset is None and len(known) > 1 and any(house.ledger.request(one.run) is None for one in missing):
+    known = list(opened.settings.datasets)
+    if dataset is None and len(known) > 1 and any(opened.ledger.request(one.run) is None for one in missing):
         raise SettingsError(f"say with --dataset which data set the forgotten runs were about: {', '.join(known)}")
     if dataset is not None and dataset not in known:
-        raise unknown_dataset(house, dataset)
+        raise unknown_dataset(opened, dataset)
     return dataset or known[0]
 
 
 def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
     return [
-        f"{name}: {showing.amount(one[f'{kind}total'])}{what} for ever, {showing.amount(one[f'{kind}spent'])} spent, "
-        f"{showing.amount(one[f'{kind}reserved'])} set aside, {showing.amount(one[f'{kind}left'])} left"
+        f"{name}: {views.amount(one[f'{kind}total'])}{what} for ever, {views.amount(one[f'{kind}spent'])} spent, "
+        f"{views.amount(one[f'{kind}reserved'])} set aside, {views.amount(one[f'{kind}left'])} left"
         for name, one in accounts.items()
         for kind, what in (("", ""), ("delta_", " of delta"))
         if not kind or one["delta_total"] != "0" or one["delta_spent"] != "0"
@@ -159,6 +159,6 @@ def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
 
 def _entry_lines(entries: list[dict[str, Any]]) -> list[str]:
     return [
-        f"{one['at']}  {one['run']}  {one['step']:16} {showing.amount(one['charge']):>10}  {one['mechanism']}"
+        f"{one['at']}  {one['run']}  {one['step']:16} {views.amount(one['charge']):>10}  {one['mechanism']}"
         for one in entries
     ]

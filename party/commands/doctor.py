@@ -18,16 +18,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from party.books import audit
-from party.commands.result import Said, call, curator_of
+from party.commands.result import Result, Seams, call, curator_of
 from party.commands.setup import checked, roster_of
 from party.curator_link.tls import trusting
 from party.home import keys, settings
-from party.home.home import House, opened
-from party.home.settings import CuratorSettings, Home, pinned_ca
+from party.home.home import OpenHome, open_home
+from party.home.layout import Home
+from party.home.settings import CuratorSettings, pinned_ca
 from party.worker import lost
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 from protocol.messages.versions import SPOKEN
-from protocol.services import diagnosis as findings
+from protocol.services import diagnosis
 from protocol.services.connection import distrust, is_loopback
 from protocol.services.diagnosis import CA_SOON_DAYS, SOON_DAYS, Finding, Look
 
@@ -35,7 +36,7 @@ _SECONDS = 10.0
 _DAY = 24 * 3600
 
 
-def doctor(home: Home, _chosen: Any) -> Said:
+def doctor(home: Home, chosen: Any) -> Result:
     looks: list[tuple[str, Look]] = [
         ("versions", _versions),
         ("home", lambda: _home(home)),
@@ -44,10 +45,10 @@ def doctor(home: Home, _chosen: Any) -> Said:
         ("ledger", lambda: _ledger(home)),
         ("audit log", lambda: _audit(home)),
         ("connection", lambda: _connection(home)),
-        ("curator", lambda: _curator(home)),
+        ("curator", lambda: _curator(home, chosen.seams)),
     ]
-    found = findings.examine(looks)
-    return Said(findings.data_of(found), [one.line for one in found], findings.code_of(found))
+    found = diagnosis.examine(looks)
+    return Result(diagnosis.data_of(found), [one.line for one in found], diagnosis.code_of(found))
 
 
 def _versions() -> Iterator[Finding]:
@@ -62,8 +63,8 @@ def _home(home: Home) -> Iterator[Finding]:
         file.flush()
     yield Finding("home", "ok", f"{home.path} can be written to, and has keys")
     secrets = [path for path in (home.path, home.keys, *home.keys.iterdir()) if path.stat().st_mode & 0o077]
-    yield findings.modes([str(path) for path in secrets])
-    yield findings.disk(shutil.disk_usage(home.path).free, str(home.path))
+    yield diagnosis.modes([str(path) for path in secrets])
+    yield diagnosis.disk(shutil.disk_usage(home.path).free, str(home.path))
     if keys.has_successor(home.keys):
         yield Finding("keys", "warn", "a change of keys was broken off", "finish it: `subn-party rotate`")
     elif own.retired:
@@ -89,9 +90,9 @@ def _settings(home: Home) -> Iterator[Finding]:
 
 
 def _sources(home: Home) -> Iterator[Finding]:
-    with opened(home) as house:
-        for name in house.settings.datasets:
-            found = checked(house, name)
+    with open_home(home) as opened:
+        for name in opened.settings.datasets:
+            found = checked(opened, name)
             if found["fits"]:
                 yield Finding("source", "ok", f"{name}: {found['rows']:,} rows fit")
             else:
@@ -103,9 +104,9 @@ def _ledger(home: Home) -> Iterator[Finding]:
     if not home.ledger.exists():
         yield Finding("ledger", "ok", "nothing has been spent yet")
         return
-    with opened(home) as house:
-        budgets = {name: house.budget(name).left for name in house.settings.datasets}
-        entries = sum(1 for _ in house.ledger.entries())
+    with open_home(home) as opened:
+        budgets = {name: opened.budget(name).left for name in opened.settings.datasets}
+        entries = sum(1 for _ in opened.ledger.entries())
     line = sqlite3.connect(f"file:{home.ledger}?mode=ro", uri=True)
     try:
         whole = line.execute("PRAGMA integrity_check").fetchone()[0]
@@ -149,7 +150,9 @@ def _connection(home: Home) -> Iterator[Finding]:
     if ca:
         for one in trusting(ca).get_ca_certs():
             days = int((ssl.cert_time_to_seconds(str(one["notAfter"])) - time.time()) // _DAY)
-            yield findings.lasting("pinned CA", days, CA_SOON_DAYS, "ask the operator; then `subn-party recognise PIN`")
+            yield diagnosis.lasting(
+                "pinned CA", days, CA_SOON_DAYS, "ask the operator; then `subn-party recognise PIN`"
+            )
 
 
 def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]:
@@ -169,22 +172,22 @@ def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]
         yield Finding("connection", "ok", f"{found.url} answers ({speaks})")
         said = answer.getheader("Date")
         if said is not None:
-            yield findings.clock(time.time() - parsedate_to_datetime(said).timestamp(), "the curator's")
+            yield diagnosis.clock(time.time() - parsedate_to_datetime(said).timestamp(), "the curator's")
     finally:
         line.close()
     if shown:
         days = int((ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()) // _DAY)
-        yield findings.lasting("certificate", days, SOON_DAYS, "the operator: `subn-curator certificate renew`")
+        yield diagnosis.lasting("certificate", days, SOON_DAYS, "the operator: `subn-curator certificate renew`")
 
 
-def _curator(home: Home) -> Iterator[Finding]:
+def _curator(home: Home, seams: Seams) -> Iterator[Finding]:
     if settings.load(home).curator is None:
         return
-    with opened(home) as house:
-        receipts = call(curator_of(house, tries=1), lambda line: line.receipts())
-        yield Finding("enrolment", "ok", f"the curator knows {house.curator.name}, and signs with the key noted")
-        yield from _receipts(house, receipts)
-        for peer in roster_of(house):
+    with open_home(home) as opened:
+        receipts = call(curator_of(opened, seams, tries=1), lambda line: line.receipts())
+        yield Finding("enrolment", "ok", f"the curator knows {opened.curator.name}, and signs with the key noted")
+        yield from _receipts(opened, receipts)
+        for peer in roster_of(opened, seams):
             name = peer["name"]
             if peer["noted"] is not None and not peer["compared"]:
                 mend = "ask its data owner; if the keys were changed, correct the section in party.toml"
@@ -194,8 +197,8 @@ def _curator(home: Home) -> Iterator[Finding]:
                 yield Finding("peers", "warn", f"the fingerprint of {name} is not compared", mend)
 
 
-def _receipts(house: House, receipts: list[Receipt]) -> Iterator[Finding]:
-    missing = lost(house, receipts)
+def _receipts(opened: OpenHome, receipts: list[SentReceipt]) -> Iterator[Finding]:
+    missing = lost(opened, receipts)
     if missing:
         what = f"the curator holds {len(missing)} answers that the ledger has forgotten: it was set back"
         yield Finding("receipts", "bad", what, "restore the newest ledger, or `subn-party ledger acknowledge`")

@@ -16,10 +16,10 @@ from party.commands import pages as page_commands
 from party.commands import ready
 from party.commands import setup as setup_commands
 from party.commands.doctor import doctor
-from party.commands.result import Said
+from party.commands.result import Result, Seams
 from party.curator_link.client import Declined, TalkError, Untrusted
 from party.errors import LedgerError, PolicyRefusal, RolledBack
-from party.home.settings import Home
+from party.home.layout import Home
 from protocol.errors import OperatorError, SubnError
 from protocol.services.command_help import GroupedParser
 
@@ -48,25 +48,26 @@ _EXAMPLES = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, seams: Seams | None = None) -> int:
     chosen = _parser().parse_args(arguments)
+    chosen.seams = seams or {}
     try:
-        said: Said = chosen.run(Home(chosen.home), chosen)
+        result: Result = chosen.run(Home(chosen.home), chosen)
     except (SubnError, OSError) as error:
         return _complain(error, chosen.json)
     try:
-        _say(said, chosen.json)
+        _say(result, chosen.json)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return said.code
+    return result.code
 
 
-def _say(said: Said, as_json: bool) -> None:
+def _say(result: Result, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(said.data, ensure_ascii=False, indent=2))
-    elif said.lines:
-        print("\n".join(said.lines))
+        print(json.dumps(result.data, ensure_ascii=False, indent=2))
+    elif result.lines:
+        print("\n".join(result.lines))
 
 
 def _complain(error: Exception, as_json: bool) -> int:
@@ -111,7 +112,7 @@ def _parser() -> GroupedParser:
     return parser
 
 
-def _add(groups: Any, name: str, run: Callable[[Home, Any], Said], summary: str, more: str = "") -> Any:
+def _add(groups: Any, name: str, run: Callable[[Home, Any], Result], summary: str, more: str = "") -> Any:
     command = groups.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}. {more}", epilog=_CODES
     )

@@ -9,29 +9,31 @@ from typing import Any
 import httpx
 
 from party.app import TOKEN_FILE, token_of
-from party.commands.result import Said, call, curator_of
-from party.comparison import comparison as comparing
+from party.commands.result import Result, call, curator_of
+from party.comparison import comparison
 from party.curator_link.client import Unreachable
 from party.home import settings
-from party.home.home import opened
-from party.home.settings import Home
+from party.home.home import open_home
+from party.home.layout import Home
 
 _SECONDS = 10.0
 
 
-def page(home: Home, _chosen: Any) -> Said:
+def page(home: Home, _chosen: Any) -> Result:
     url = _served_at(home)
     address = url + _path_from(url, home.path)
-    return Said({"address": address}, [address, "open it in a browser on this machine, once, within ten minutes"])
+    return Result({"address": address}, [address, "open it in a browser on this machine, once, within ten minutes"])
 
 
-def compare(home: Home, chosen: Any) -> Said:
-    with opened(home) as house:
-        request = house.known(chosen.request)
-        if not comparing.place_of(house, request).table.exists():
-            comparing.keep_table(house, request, call(curator_of(house), lambda line: line.table(request.run)))
-        found = comparing.compare(house, request, chosen.guess)
-    return Said(found, list(comparing.in_words(found)))
+def compare(home: Home, chosen: Any) -> Result:
+    with open_home(home) as opened:
+        request = opened.known(chosen.request)
+        if not comparison.place_of(opened, request).table.exists():
+            comparison.keep_table(
+                opened, request, call(curator_of(opened, chosen.seams), lambda line: line.table(request.run))
+            )
+        found = comparison.compare(opened, request, chosen.guess)
+    return Result(found, list(comparison.in_words(found)))
 
 
 def _served_at(home: Home) -> str:

@@ -7,14 +7,15 @@ import json
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from party.commands.result import Said
-from party.home.settings import Home, load
+from party.commands.result import Result
+from party.home.layout import Home
+from party.home.settings import load
 
 _LOOPBACK = "127.0.0.1"
 _PATIENCE = 5.0  # seconds
 
 
-def ready(home: Home, _chosen: Any) -> Said:
+def ready(home: Home, _chosen: Any) -> Result:
     port = load(home).local.port
     line = HTTPConnection(_LOOPBACK, port, timeout=_PATIENCE)
     try:
@@ -23,10 +24,10 @@ def ready(home: Home, _chosen: Any) -> Said:
         found = _said(json.loads(answer.read()))
     except (OSError, HTTPException, ValueError) as error:
         reason = f"nobody serves this home at {_LOOPBACK}:{port} ({error}): start it with `subn-party serve`"
-        return Said({"status": "not ready", "reason": reason}, [f"not ready: {reason}"], 1)
+        return Result({"status": "not ready", "reason": reason}, [f"not ready: {reason}"], 1)
     finally:
         line.close()
-    return Said(found, [": ".join(found.values())], 0 if answer.status == 200 else 1)
+    return Result(found, [": ".join(found.values())], 0 if answer.status == 200 else 1)
 
 
 def _said(answer: Any) -> dict[str, str]:

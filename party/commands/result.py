@@ -1,27 +1,27 @@
-"""What all commands share: what they say, and a line to the curator for a few requests.
+"""What all commands share: their result, and a line to the curator for a few requests.
 
 It does not know any command.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from party.curator_link.client import Curator
 from party.errors import SettingsError
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.keys import OwnKeys
 from party.home.settings import pinned_ca
 
 TRIES = 4
 Found = TypeVar("Found")
 
-line_options: dict[str, Any] = {}  # tests put an in-process transport here
+Seams = Mapping[str, Any]  # what tests replace in `client.Curator`: an in-process transport, time, waiting
 
 
 @dataclass(frozen=True)
-class Said:
+class Result:
     """What a command found: as data for --json, as lines for people, and its exit code."""
 
     data: Any
@@ -37,12 +37,12 @@ def call(curator: Curator, action: Callable[[Curator], Awaitable[Found]]) -> Fou
     return asyncio.run(once())
 
 
-def curator_of(house: House, own: OwnKeys | None = None, tries: int = TRIES) -> Curator:
-    found, signing = house.curator, (own or house.keys).identity.signing
-    ca = pinned_ca(house.home, found)
-    return Curator(found.url, found.name, signing, bytes.fromhex(found.key), ca=ca, tries=tries, **line_options)
+def curator_of(opened: OpenHome, seams: Seams, own: OwnKeys | None = None, tries: int = TRIES) -> Curator:
+    found, signing = opened.curator, (own or opened.keys).identity.signing
+    ca = pinned_ca(opened.home, found)
+    return Curator(found.url, found.name, signing, bytes.fromhex(found.key), ca=ca, tries=tries, **seams)
 
 
-def unknown_dataset(house: House, name: str) -> SettingsError:
-    known = ", ".join(house.settings.datasets)
-    return SettingsError(f"{house.home.settings}: there is no data set {name!r}; known are {known}")
+def unknown_dataset(opened: OpenHome, name: str) -> SettingsError:
+    known = ", ".join(opened.settings.datasets)
+    return SettingsError(f"{opened.home.settings}: there is no data set {name!r}; known are {known}")

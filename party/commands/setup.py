@@ -12,26 +12,28 @@ from pydantic import ValidationError
 from crypto.signing import fingerprint
 from party import source
 from party.books.audit import Audit
-from party.commands.result import TRIES, Said, call, curator_of, line_options, unknown_dataset
+from party.commands.result import TRIES, Result, Seams, call, curator_of, unknown_dataset
 from party.curator_link.client import Curator, Declined, TalkError, Untrusted
 from party.curator_link.introduction import introduced
 from party.errors import SettingsError
+from party.files import write_file
 from party.home import keys, settings
-from party.home.home import House, opened
+from party.home.home import OpenHome, open_home
 from party.home.keys import OwnKeys, own_fingerprint, peer_fingerprint
+from party.home.layout import Home
 from party.home.lock import served_alone
-from party.home.settings import CuratorSettings, Home, schema_of, write_new
+from party.home.settings import CuratorSettings, schema_of
 from protocol.errors import DataError
 from protocol.messages.fingerprint_words import fits, spoken
 from protocol.messages.pins import checked_pin, parted
 
 
-def init(home: Home, _chosen: Any) -> Said:
+def init(home: Home, _chosen: Any) -> Result:
     home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     is_new = not (home.keys / keys.CURRENT).exists()
     own = keys.make(home.keys) if is_new else keys.load(home.keys)
     if not home.settings.exists():
-        write_new(home.settings, settings.template())
+        write_file(home.settings, settings.template())
     if is_new:
         Audit(home.audit).append("made", fingerprint=own_fingerprint(own))
     data = {"home": str(home.path), "settings": str(home.settings), "fingerprint": own_fingerprint(own), "new": is_new}
@@ -41,23 +43,23 @@ def init(home: Home, _chosen: Any) -> Said:
         f"the same to say:  {spoken(own_fingerprint(own))}",
         f"next: say in {home.settings} which data there is and what is allowed; then `subn-party check`",
     ]
-    return Said(data, lines)
+    return Result(data, lines)
 
 
-def enrol(home: Home, chosen: Any) -> Said:
+def enrol(home: Home, chosen: Any) -> Result:
     found, own = settings.load(home), keys.load(home.keys)
     name, url = chosen.name or _environment("NAME"), chosen.curator or _environment("CURATOR")
     if found.curator is not None:
         return _enrolled_before(home, found.curator, name, url)
     _check_enrolment(name, url)
     secret, pin = parted(chosen.code or _environment("CODE"))
-    key, ca = introduced(url, pin, line_options.get("transport"))
-    newcomer = Curator(url, name, own.identity.signing, key, ca=ca, tries=TRIES, **line_options)
+    key, ca = introduced(url, pin, chosen.seams.get("transport"))
+    newcomer = Curator(url, name, own.identity.signing, key, ca=ca, tries=TRIES, **chosen.seams)
     call(newcomer, lambda line: line.enrol(secret, own.identity.exchange.public))
     settings.add_curator(home, name, url, key, ca)
-    with opened(home) as house:
-        house.audit.append("enrolled", name=name, url=url, curator=fingerprint(key))
-        roster = roster_of(house)
+    with open_home(home) as opened:
+        opened.audit.append("enrolled", name=name, url=url, curator=fingerprint(key))
+        roster = roster_of(opened, chosen.seams)
     data = {"name": name, "fingerprint": own_fingerprint(own), "curator": fingerprint(key), "peers": roster}
     lines = [
         f"enrolled as {name}",
@@ -66,39 +68,39 @@ def enrol(home: Home, chosen: Any) -> Said:
         f"{'':20} {spoken(own_fingerprint(own))}",
         *_peer_lines(roster),
     ]
-    return Said(data, lines)
+    return Result(data, lines)
 
 
-def _enrolled_before(home: Home, found: CuratorSettings, name: str, url: str) -> Said:
+def _enrolled_before(home: Home, found: CuratorSettings, name: str, url: str) -> Result:
     """Retry safety: what starts a container may enrol every time; a code is needed only once."""
     if (found.name, found.url) != (name, url):
         raise SettingsError(
             f"{home.settings}: enrolled at {found.url} as {found.name} already; remove [curator] to start anew"
         )
-    return Said({"name": name, "enrolled": "before"}, [f"enrolled as {name} already; nothing was done"])
+    return Result({"name": name, "enrolled": "before"}, [f"enrolled as {name} already; nothing was done"])
 
 
-def recognise(home: Home, chosen: Any) -> Said:
+def recognise(home: Home, chosen: Any) -> Result:
     """Pin the same curator anew, after its operator has replaced its key or its CA and has told the new pin."""
     pin = checked_pin(chosen.pin)
-    with opened(home) as house:
-        key, ca = introduced(house.curator.url, pin, line_options.get("transport"))
+    with open_home(home) as opened:
+        key, ca = introduced(opened.curator.url, pin, chosen.seams.get("transport"))
         settings.change_curator(home, key, ca)
-        house.audit.append("recognised", curator=fingerprint(key), pin=pin)
-    lines = [f"{house.curator.url} is the curator {fingerprint(key)} from now on; restart `subn-party serve`"]
-    return Said({"curator": fingerprint(key), "pin": pin}, lines)
+        opened.audit.append("recognised", curator=fingerprint(key), pin=pin)
+    lines = [f"{opened.curator.url} is the curator {fingerprint(key)} from now on; restart `subn-party serve`"]
+    return Result({"curator": fingerprint(key), "pin": pin}, lines)
 
 
-def peers(home: Home, _chosen: Any) -> Said:
-    with opened(home) as house:
-        roster, name, own = roster_of(house), house.curator.name, own_fingerprint(house.keys)
+def peers(home: Home, chosen: Any) -> Result:
+    with open_home(home) as opened:
+        roster, name, own = roster_of(opened, chosen.seams), opened.curator.name, own_fingerprint(opened.keys)
     lines = [f"{name + ' (you)':20} {own}", f"{'':20} {spoken(own)}", *_peer_lines(roster)]
-    return Said({"name": name, "fingerprint": own, "peers": roster}, lines)
+    return Result({"name": name, "fingerprint": own, "peers": roster}, lines)
 
 
-def trust(home: Home, chosen: Any) -> Said:
-    with opened(home) as house:
-        shown = {peer["name"]: peer["fingerprint"] for peer in roster_of(house)}
+def trust(home: Home, chosen: Any) -> Result:
+    with open_home(home) as opened:
+        shown = {peer["name"]: peer["fingerprint"] for peer in roster_of(opened, chosen.seams)}
     if chosen.name not in shown:
         raise SettingsError(f"the curator knows no other party {chosen.name!r}: `subn-party peers` lists them")
     if not fits(chosen.fingerprint, shown[chosen.name]):
@@ -107,50 +109,50 @@ def trust(home: Home, chosen: Any) -> Said:
             "not what you were told: one of you was told wrong, or somebody stands in between; nothing was noted"
         )
     settings.add_peer(home, chosen.name, shown[chosen.name])
-    return Said({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])
+    return Result({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])
 
 
-def check(home: Home, _chosen: Any) -> Said:
-    with opened(home) as house:
-        datasets = {name: checked(house, name) for name in house.settings.datasets}
+def check(home: Home, chosen: Any) -> Result:
+    with open_home(home) as opened:
+        datasets = {name: checked(opened, name) for name in opened.settings.datasets}
         for one in datasets.values():
             if "schema" in one:
-                settings.dataset_for(home, house.settings, one["schema"])  # refuses two data sets of one schema
-        curator = _curator_answers(house)
+                settings.dataset_for(home, opened.settings, one["schema"])  # refuses two data sets of one schema
+        curator = _curator_answers(opened, chosen.seams)
     fits = all(one["fits"] for one in datasets.values())
     lines = [line for name, one in datasets.items() for line in _check_lines(name, one)]
     lines.append(f"curator: {curator['what']}")
     code = 2 if not fits else 1 if curator["reachable"] is False else 0
-    return Said({"datasets": datasets, "curator": curator, "fits": fits}, lines, code)
+    return Result({"datasets": datasets, "curator": curator, "fits": fits}, lines, code)
 
 
-def offer(home: Home, chosen: Any) -> Said:
-    with opened(home) as house:
-        names = chosen.datasets or list(house.settings.datasets)
-        unknown = [name for name in names if name not in house.settings.datasets]
+def offer(home: Home, chosen: Any) -> Result:
+    with open_home(home) as opened:
+        names = chosen.datasets or list(opened.settings.datasets)
+        unknown = [name for name in names if name not in opened.settings.datasets]
         if unknown:
-            raise unknown_dataset(house, unknown[0])
-        offered = {name: _offer(house, name) for name in names}
+            raise unknown_dataset(opened, unknown[0])
+        offered = {name: _offer(opened, name, chosen.seams) for name in names}
     lines = [
         f"offered {one['rows']:,} rows of {name} (schema {one['schema'][:12]}...)" for name, one in offered.items()
     ]
-    return Said({"offered": offered}, lines)
+    return Result({"offered": offered}, lines)
 
 
-def rotate(home: Home, _chosen: Any) -> Said:
+def rotate(home: Home, chosen: Any) -> Result:
     """Retry safety: the new keys are on disk before they are announced, and in force only after."""
-    with served_alone(home.lock), opened(home) as house:
-        active = [request.run for request in house.ledger.requests("active")]
+    with served_alone(home.lock), open_home(home) as opened:
+        active = [request.run for request in opened.ledger.requests("active")]
         if active:
             raise SettingsError(f"{active[0]} is under way with the present keys: wait for its end")
         was_announced = keys.has_successor(home.keys)
         following = keys.successor(home.keys)
-        if not (was_announced and _is_in_force(house, following)):
-            call(curator_of(house), lambda line: line.rotate(following.identity))
+        if not (was_announced and _is_in_force(opened, following, chosen.seams)):
+            call(curator_of(opened, chosen.seams), lambda line: line.rotate(following.identity))
         keys.promote(home.keys)
-        house.audit.append("rotated", fingerprint=own_fingerprint(following))
+        opened.audit.append("rotated", fingerprint=own_fingerprint(following))
     found = own_fingerprint(following)
-    return Said(
+    return Result(
         {"fingerprint": found},
         [f"new keys are in force; tell the other data owners your fingerprint: {found}", spoken(found)],
     )
@@ -176,9 +178,9 @@ def _check_enrolment(name: str, url: str) -> None:
         raise SettingsError(f"{wrong} cannot be: expected a name, and a URL such as https://curator.example") from None
 
 
-def roster_of(house: House) -> list[dict[str, Any]]:
+def roster_of(opened: OpenHome, seams: Seams) -> list[dict[str, Any]]:
     """All other parties, with what is noted of them."""
-    found = call(curator_of(house), lambda line: line.roster())
+    found = call(curator_of(opened, seams), lambda line: line.roster())
     return [
         {
             "name": peer.name,
@@ -189,9 +191,9 @@ def roster_of(house: House) -> list[dict[str, Any]]:
             "compared": noted is not None and noted.fingerprint == shown,
         }
         for peer in found
-        if peer.name != house.curator.name
+        if peer.name != opened.curator.name
         for shown in [peer_fingerprint(bytes.fromhex(peer.signing_key), bytes.fromhex(peer.exchange_key))]
-        for noted in [house.settings.peers.get(peer.name)]
+        for noted in [opened.settings.peers.get(peer.name)]
     ]
 
 
@@ -213,18 +215,18 @@ def _standing(peer: dict[str, Any]) -> str:
     return f'compare with its data owner, then: subn-party trust "{peer["name"]}" "FINGERPRINT"'
 
 
-def checked(house: House, name: str) -> dict[str, Any]:
+def checked(opened: OpenHome, name: str) -> dict[str, Any]:
     """All problems of one data set before its rules, and whether it fits with them."""
-    dataset = house.settings.datasets[name]
+    dataset = opened.settings.datasets[name]
     try:
-        schema = schema_of(house.home, name, dataset)
-        found = source.check(house.home.path, dataset, schema)
+        schema = schema_of(opened.home, name, dataset)
+        found = source.check(opened.home.path, dataset, schema)
     except (SettingsError, DataError) as error:
         return {"fits": False, "why": str(error), "problems": []}
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
     checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
     try:
-        source.load(house.home.path, dataset, schema)
+        source.load(opened.home.path, dataset, schema)
     except DataError as error:
         checked |= {"fits": False, "why": str(error)}
     return checked
@@ -242,29 +244,29 @@ def _check_lines(name: str, found: dict[str, Any]) -> list[str]:
     return [f"{head} fit{' by your out_of_range rules' if lines else ''}", *lines]
 
 
-def _curator_answers(house: House) -> dict[str, Any]:
-    if house.settings.curator is None:
+def _curator_answers(opened: OpenHome, seams: Seams) -> dict[str, Any]:
+    if opened.settings.curator is None:
         return {"reachable": None, "what": "not enrolled yet"}
     try:
-        call(curator_of(house, tries=1), lambda line: line.my_runs())
+        call(curator_of(opened, seams, tries=1), lambda line: line.my_runs())
     except TalkError as error:
         return {"reachable": False, "what": str(error)}
-    return {"reachable": True, "what": f"{house.curator.url} answers, and knows {house.curator.name}"}
+    return {"reachable": True, "what": f"{opened.curator.url} answers, and knows {opened.curator.name}"}
 
 
-def _offer(house: House, name: str) -> dict[str, Any]:
-    dataset = house.settings.datasets[name]
-    schema = schema_of(house.home, name, dataset)
-    rows = len(source.load(house.home.path, dataset, schema)[0])
-    call(curator_of(house), lambda line: line.offer(name, schema.to_json(), rows))
-    house.audit.append("offered", dataset=name, schema=schema.hash)
+def _offer(opened: OpenHome, name: str, seams: Seams) -> dict[str, Any]:
+    dataset = opened.settings.datasets[name]
+    schema = schema_of(opened.home, name, dataset)
+    rows = len(source.load(opened.home.path, dataset, schema)[0])
+    call(curator_of(opened, seams), lambda line: line.offer(name, schema.to_json(), rows))
+    opened.audit.append("offered", dataset=name, schema=schema.hash)
     return {"rows": rows, "schema": schema.hash}
 
 
-def _is_in_force(house: House, following: OwnKeys) -> bool:
+def _is_in_force(opened: OpenHome, following: OwnKeys, seams: Seams) -> bool:
     """Whether a rotation that was broken off had reached the curator."""
     try:
-        call(curator_of(house, following), lambda line: line.my_runs())
+        call(curator_of(opened, seams, following), lambda line: line.my_runs())
     except Declined:
         return False
     return True

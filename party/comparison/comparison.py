@@ -19,8 +19,9 @@ from party import source
 from party.books.ledger import Request
 from party.comparison.classifier import Scores, scores
 from party.errors import PolicyRefusal
-from party.home.home import House
-from party.home.settings import Dataset, write_new
+from party.files import write_file
+from party.home.home import OpenHome
+from party.home.settings import Dataset
 from protocol.errors import DataError
 from protocol.tables.distance import average_distance, distances
 from protocol.tables.domain import Codes
@@ -52,13 +53,13 @@ class Own:
         return self.folder / f"{self.plan}.json"
 
 
-def place_of(house: House, request: Request) -> Own:
-    return Own(house.home.comparisons, request.plan_hash)
+def place_of(opened: OpenHome, request: Request) -> Own:
+    return Own(opened.home.comparisons, request.plan_hash)
 
 
-def kept(house: House, request: Request) -> dict[str, Any] | None:
+def kept(opened: OpenHome, request: Request) -> dict[str, Any] | None:
     """What was found before, if anything was."""
-    path = place_of(house, request).findings
+    path = place_of(opened, request).findings
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -66,26 +67,26 @@ def kept(house: House, request: Request) -> dict[str, Any] | None:
     return found if found.get("version") == VERSION else None
 
 
-def keep_table(house: House, request: Request, table: bytes) -> None:
+def keep_table(opened: OpenHome, request: Request, table: bytes) -> None:
     """The published table, as the curator signed it: public, and the only thing that this needs from outside."""
-    house.home.comparisons.mkdir(mode=0o700, exist_ok=True)
-    write_new(place_of(house, request).table, table.decode("utf-8"))
+    opened.home.comparisons.mkdir(mode=0o700, exist_ok=True)
+    write_file(place_of(opened, request).table, table.decode("utf-8"))
 
 
-def compare(house: House, request: Request, target: str | None = None) -> dict[str, Any]:
+def compare(opened: OpenHome, request: Request, target: str | None = None) -> dict[str, Any]:
     """Compare, keep what was found, and note in the audit log that it was done: not what was found."""
     schema = Schema.parse(request.schema_text)
     if target is not None and target not in schema.names:
         raise CannotCompare(f"there is no column {target!r} in this schema")
-    own, synthetic = _own_rows(house, request, schema), _synthetic_rows(house, request, schema)
+    own, synthetic = _own_rows(opened, request, schema), _synthetic_rows(opened, request, schema)
     try:
         found = {"version": VERSION, "run": request.run, "plan": request.plan_hash, "dataset": request.dataset}
         found |= findings(schema, own, synthetic) | {"classifier": _classified(schema, own, synthetic, target)}
     except Exception as error:
         # Privacy: the text of an error of a library may quote values.
         raise CannotCompare(f"the comparison could not be worked out ({type(error).__name__})") from None
-    write_new(place_of(house, request).findings, json.dumps(found, ensure_ascii=False))
-    house.audit.append("compared", run=request.run)
+    write_file(place_of(opened, request).findings, json.dumps(found, ensure_ascii=False))
+    opened.audit.append("compared", run=request.run)
     return found
 
 
@@ -131,15 +132,15 @@ def _classified(
     return None if found is None else {"column": chosen, **found}
 
 
-def _own_rows(house: House, request: Request, schema: Schema) -> list[Codes]:
-    dataset = house.settings.datasets.get(request.dataset or "")
+def _own_rows(opened: OpenHome, request: Request, schema: Schema) -> list[Codes]:
+    dataset = opened.settings.datasets.get(request.dataset or "")
     if dataset is None:
         raise CannotCompare(f"this party no longer has the data set {request.dataset!r}")
-    return source.load(house.home.path, dataset, schema)
+    return source.load(opened.home.path, dataset, schema)
 
 
-def _synthetic_rows(house: House, request: Request, schema: Schema) -> list[Codes]:
-    path = place_of(house, request).table
+def _synthetic_rows(opened: OpenHome, request: Request, schema: Schema) -> list[Codes]:
+    path = place_of(opened, request).table
     if not path.exists():
         raise CannotCompare("the published table is not here yet: fetch it from the curator first")
     try:

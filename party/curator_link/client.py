@@ -18,16 +18,26 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
 from party.curator_link.tls import trusting
+from party.logs import Log, silent
 from protocol.errors import CURATOR, SubnError
-from protocol.exact import canonical_json
 from protocol.identity import Identity
-from protocol.messages.http import Receipt
+from protocol.messages.http import (
+    Asked,
+    CuratorTime,
+    Enrolment,
+    OfferBody,
+    OwnRun,
+    Peer,
+    Rotation,
+    SentReceipt,
+    rotation_text,
+)
 from protocol.messages.signatures import (
     CURATOR_SIGNATURE_HEADER,
     NONCE_HEADER,
@@ -47,7 +57,6 @@ from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
 from protocol.services.connection import check_address, distrust, hung_up
 
 NONCE_BYTES = 16
-LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
 _ANSWER_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
 _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
@@ -78,29 +87,6 @@ class Declined(TalkError):
 Found = TypeVar("Found")
 
 
-class PeerRecord(BaseModel):
-    """One line of the roster."""
-
-    name: str
-    signing_key: str
-    exchange_key: str
-    revoked: bool
-
-
-class CuratorTime(BaseModel):
-    time_ms: int
-
-
-class RunRecord(BaseModel):
-    """How the curator sees a run of this party."""
-
-    run: str
-    plan: str
-    state: str
-    reason: str | None = None
-    culprit: str | None = None
-
-
 @dataclass(frozen=True)
 class Backoff:
     """How long to wait before the next try: exponential, with full jitter, so that parties do not come in step."""
@@ -111,13 +97,6 @@ class Backoff:
     def seconds(self, failures: int, stream: Stream) -> float:
         ceiling = min(self.longest, self.first * 2 ** min(failures, 30))
         return float(ceiling) * stream.below(1 << 32) / (1 << 32)
-
-
-Log = Callable[..., None]
-
-
-def silent(_event: str, **_fields: Any) -> None:
-    """The log of who keeps none."""
 
 
 class Curator:
@@ -170,11 +149,11 @@ class Curator:
         headers = {RECEIPT_HEADER: receipt.hex(), "Content-Type": "application/octet-stream"}
         await self._call("PUT", f"/v1/runs/{quote(run, safe='')}/outbox/{quote(step)}", reply, headers)
 
-    async def my_runs(self) -> list[RunRecord]:
-        return _read(TypeAdapter(list[RunRecord]), await self._call("GET", "/v1/runs/mine"))
+    async def my_runs(self) -> list[OwnRun]:
+        return _read(TypeAdapter(list[OwnRun]), await self._call("GET", "/v1/runs/mine"))
 
-    async def receipts(self) -> list[Receipt]:
-        return _read(TypeAdapter(list[Receipt]), await self._call("GET", "/v1/receipts"))
+    async def receipts(self) -> list[SentReceipt]:
+        return _read(TypeAdapter(list[SentReceipt]), await self._call("GET", "/v1/receipts"))
 
     async def clock_difference(self) -> int:
         """By how many milliseconds the curator's signed time is ahead of this machine's."""
@@ -182,32 +161,36 @@ class Curator:
         found = _read(TypeAdapter(CuratorTime), await self._call("GET", "/v1/time"))
         return found.time_ms - int(1000 * (asked + self._clock()) / 2)
 
-    async def roster(self) -> list[PeerRecord]:
-        return _read(TypeAdapter(list[PeerRecord]), await self._call("GET", "/v1/roster"))
+    async def roster(self) -> list[Peer]:
+        return _read(TypeAdapter(list[Peer]), await self._call("GET", "/v1/roster"))
 
     async def table(self, run: str) -> bytes:
         """The synthetic table of a finished run, as it was published."""
         return (await self._call("GET", f"/v1/runs/{quote(run, safe='')}/table.csv")).content
 
     async def offer(self, dataset: str, schema_text: str, rows: int) -> None:
-        await self._send("PUT", f"/v1/offers/{quote(dataset, safe='')}", {"schema": schema_text, "rows": rows})
+        body = OfferBody.model_construct(schema_text=schema_text, rows=rows)
+        await self._send("PUT", f"/v1/offers/{quote(dataset, safe='')}", body)
 
     async def enrol(self, secret: str, exchange_key: bytes) -> None:
         """Exchange the secret of a one-time code for membership.
 
-        The new key signs the request, so that nobody enrols a key that he does not hold.
+        The new key signs the request, so that nobody enrols somebody else's key.
         """
-        keys = {"signing_key": self._key.public.hex(), "exchange_key": exchange_key.hex()}
-        await self._send("POST", "/v1/enrolments", {"code": secret, "name": self._name} | keys)
+        keys = self._key.public.hex(), exchange_key.hex()
+        body = Enrolment.model_construct(code=secret, name=self._name, signing_key=keys[0], exchange_key=keys[1])
+        await self._send("POST", "/v1/enrolments", body)
 
     async def rotate(self, following: Identity) -> None:
         """Announce the keys that follow: the old key signs the request, and the new one that they belong together."""
-        keys = {"signing_key": following.signing.public.hex(), "exchange_key": following.exchange.public.hex()}
-        proof = sign(following.signing, ROTATION, canonical_json({"name": self._name} | keys))
-        await self._send("POST", "/v1/keys", keys | {"signature": proof.hex()})
+        keys = following.signing.public.hex(), following.exchange.public.hex()
+        proof = sign(following.signing, ROTATION, rotation_text(self._name, *keys))
+        body = Rotation.model_construct(signing_key=keys[0], exchange_key=keys[1], signature=proof.hex())
+        await self._send("POST", "/v1/keys", body)
 
-    async def _send(self, method: str, target: str, value: dict[str, Any]) -> httpx.Response:
-        return await self._call(method, target, canonical_json(value), {"Content-Type": "application/json"})
+    async def _send(self, method: str, target: str, body: Asked) -> httpx.Response:
+        """Send what a person may have typed as it is: the curator judges it, and says what is wrong."""
+        return await self._call(method, target, body.to_json(), {"Content-Type": "application/json"})
 
     async def _call(
         self,
@@ -291,7 +274,7 @@ def _check_version(answer: httpx.Response) -> None:
 
 def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:
     try:
-        return kind.validate_json(answer.content)
+        return kind.validate_json(answer.content, extra="ignore")  # a later curator may say more
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "its answer"

@@ -5,13 +5,13 @@ It does not know enrolment or settings.
 
 import asyncio
 import ssl
-from typing import Annotated
 
 import httpx
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 
 from party.curator_link.client import Unreachable, Untrusted
 from party.curator_link.tls import trusting, trusting_nobody
+from protocol.messages.http import Introduction
 from protocol.messages.pins import pin_of
 from protocol.services.connection import check_address, distrust, hung_up
 
@@ -19,17 +19,12 @@ _LARGEST = 1 << 16  # bytes; a certificate or a few
 _SECONDS = 10.0
 
 
-class Introduction(BaseModel):
-    curator_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    ca: Annotated[str, Field(max_length=_LARGEST)]
-
-
 def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = None) -> tuple[bytes, str]:
     """The curator's signing key and its CA (PEM; empty where every machine trusts its certificate)."""
     check_address(url)
     answer = asyncio.run(_asked(url, transport))
     try:
-        found = Introduction.model_validate_json(answer)
+        found = Introduction.model_validate_json(answer, extra="ignore")
     except ValidationError:
         raise Untrusted(f"{url} does not introduce itself as a curator does: check host and port") from None
     key = bytes.fromhex(found.curator_key)

@@ -23,10 +23,10 @@ from typing import Any
 from party.books.audit import Audit
 from party.books.ledger import Entry, Ledger, Request
 from party.errors import LedgerError, SettingsError, Unreadable
-from party.files import sync_folder
+from party.files import sync_folder, whole_file, write_file
 from party.home import keys, settings
+from party.home.layout import SETTINGS_FILE, Home
 from party.home.lock import served_alone
-from party.home.settings import SETTINGS_FILE, Home
 from party.logs import utc_now
 from protocol.exact import canonical_json
 
@@ -150,18 +150,11 @@ def _whole_lines(path: Path) -> bytes:
 
 
 def _write(file: Path, members: dict[str, bytes]) -> None:
-    draft = file.with_name(file.name + ".part")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE), "wb") as output:
-        with tarfile.open(fileobj=output, mode="w:gz") as archive:
-            for name, data in members.items():
-                entry = tarfile.TarInfo(name)
-                entry.size, entry.mode = len(data), _SECRET_MODE
-                archive.addfile(entry, BytesIO(data))
-        output.flush()
-        os.fsync(output.fileno())
-    os.replace(draft, file)
-    sync_folder(file.parent)
+    with whole_file(file) as output, tarfile.open(fileobj=output, mode="w:gz") as archive:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(data), _SECRET_MODE
+            archive.addfile(entry, BytesIO(data))
 
 
 def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -186,10 +179,7 @@ def _place(folder: Path, name: str, data: bytes) -> None:
     if not path.is_relative_to(folder.resolve()):
         raise Unreadable(f"the backup names a file outside the home ({path.name}): nothing was restored")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE), "wb") as output:
-        output.write(data)
-        output.flush()
-        os.fsync(output.fileno())
+    write_file(path, data)
 
 
 def _digest_of(file: Path) -> str:

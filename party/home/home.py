@@ -14,7 +14,8 @@ from party.books.ledger import Ledger, Request
 from party.errors import SettingsError
 from party.home import keys, settings
 from party.home.keys import OwnKeys
-from party.home.settings import CuratorSettings, Home, Settings
+from party.home.layout import Home
+from party.home.settings import CuratorSettings, Settings
 from party.logs import utc_now
 from protocol.errors import OperatorError
 
@@ -24,7 +25,7 @@ class UnknownRun(OperatorError):
 
 
 @dataclass(frozen=True)
-class House:
+class OpenHome:
     home: Home
     settings: Settings
     keys: OwnKeys = field(repr=False)
@@ -65,10 +66,10 @@ class House:
 
 
 @contextmanager
-def opened(home: Home, now: Callable[[], str] = utc_now) -> Iterator[House]:
+def open_home(home: Home, now: Callable[[], str] = utc_now) -> Iterator[OpenHome]:
     found, own = settings.load(home), keys.load(home.keys)
     ledger = Ledger.open(home.ledger, now)
     try:
-        yield House(home, found, own, ledger, Audit(home.audit, now))
+        yield OpenHome(home, found, own, ledger, Audit(home.audit, now))
     finally:
         ledger.close()

@@ -4,7 +4,6 @@ It does not know the curator or what the keys sign.
 """
 
 import json
-import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from crypto.errors import MalformedKey
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey, fingerprint
 from party.errors import SettingsError
-from party.files import sync_folder
+from party.files import move, write_file
 from protocol.identity import Identity
 
 CURRENT = "identity.json"
@@ -55,8 +54,7 @@ def successor(folder: Path) -> OwnKeys:
 
 def promote(folder: Path) -> None:
     """The announced keys are in force from now on."""
-    os.replace(folder / NEXT, folder / CURRENT)
-    sync_folder(folder)
+    move(folder / NEXT, folder / CURRENT)
 
 
 def has_successor(folder: Path) -> bool:
@@ -64,21 +62,13 @@ def has_successor(folder: Path) -> bool:
 
 
 def _write(folder: Path, name: str, keys: OwnKeys) -> None:
-    """All or nothing, and never readable by others, not even for a moment."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     content = {
         "signing_key": keys.identity.signing.to_bytes().hex(),
         "exchange_key": keys.identity.exchange.to_bytes().hex(),
         "retired": [key.hex() for key in keys.retired],
     }
-    draft = folder / f"{name}.draft"
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, folder / name)
-    sync_folder(folder)
+    write_file(folder / name, json.dumps(content))
 
 
 def _read(path: Path) -> OwnKeys:

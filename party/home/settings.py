@@ -1,4 +1,4 @@
-"""The party's home: its files, and party.toml, in which the data owner rules what may leave.
+"""party.toml, in which the data owner rules what may leave.
 
 It does not know runs; whether one is allowed is `party.answering.policy`'s question.
 """
@@ -7,15 +7,16 @@ import json
 import os
 import re
 import tomllib
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
 from party.errors import SettingsError
+from party.files import write_file
+from party.home.layout import Home
+from party.home.settings_errors import sentence
 from party.home.settings_template import TEMPLATE
 from protocol.errors import SchemaError
 from protocol.exact import Exact
@@ -24,62 +25,13 @@ from protocol.privacy.noise_modes import Noise
 from protocol.tables.coding import Rule
 from protocol.tables.schema import Schema
 
-SETTINGS_FILE = "party.toml"
 HOST_VARIABLE, PORT_VARIABLE = "SUBN_PARTY_HOST", "SUBN_PARTY_PORT"
 _LAST_PORT = 65535
 _LONGEST_ECHO = 80
-_SECRET = ("source", "query")  # may hold passwords
 _FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
 
 Positive = Annotated[Exact, Field(gt=0)]
 Share = Annotated[Exact, Field(ge=0, lt=1)]
-
-
-@dataclass(frozen=True)
-class Home:
-    """Where a party keeps what."""
-
-    path: Path
-
-    @property
-    def settings(self) -> Path:
-        return self.path / SETTINGS_FILE
-
-    @property
-    def keys(self) -> Path:
-        return self.path / "keys"
-
-    @property
-    def ledger(self) -> Path:
-        return self.path / "ledger.db"
-
-    @property
-    def audit(self) -> Path:
-        return self.path / "audit.jsonl"
-
-    @property
-    def lock(self) -> Path:
-        return self.path / "lock"
-
-    @property
-    def address(self) -> Path:
-        """Where the serving process has its pages, while it serves."""
-        return self.path / "address"
-
-    @property
-    def ca(self) -> Path:
-        """The curator's certificate authority, pinned at enrolment."""
-        return self.path / "ca.pem"
-
-    @property
-    def rows(self) -> Path:
-        """Coded rows of active runs."""
-        return self.path / "rows"
-
-    @property
-    def comparisons(self) -> Path:
-        """Published tables beside the own rows: for the data owner's eyes."""
-        return self.path / "comparisons"
 
 
 class _Closed(BaseModel):
@@ -168,7 +120,7 @@ def load(home: Home) -> Settings:
         found = Settings.model_validate_json(json.dumps(raw, default=str))
         return found.model_copy(update={"local": _local(found.local)})
     except ValidationError as error:
-        raise SettingsError(f"{home.settings}: {_sentence(error)}") from None
+        raise SettingsError(f"{home.settings}: {sentence(error)}") from None
 
 
 def schema_of(home: Home, name: str, dataset: Dataset) -> Schema:
@@ -198,7 +150,7 @@ def add_curator(home: Home, name: str, url: str, key: bytes, ca: str) -> Setting
     if load(home).curator is not None:
         raise SettingsError(f"{home.settings}: has a section [curator] already; remove it to change the curator")
     if ca:
-        write_new(home.ca, ca)
+        write_file(home.ca, ca)
     return _append(home, "[curator]", {"name": name, "url": url, "key": key.hex(), "ca": _ca_setting(ca)})
 
 
@@ -216,7 +168,7 @@ def change_curator(home: Home, key: bytes, ca: str) -> Settings:
         if line.strip() == "[curator]":
             lines += [f"key = {_toml(key.hex())}", f"ca = {_toml(_ca_setting(ca))}"]
     if ca:
-        write_new(home.ca, ca)
+        write_file(home.ca, ca)
     return _replaced(home, before, "\n".join(lines) + "\n")
 
 
@@ -243,16 +195,6 @@ def add_peer(home: Home, name: str, fingerprint: str) -> Settings:
     return _append(home, f"[peers.{_toml(name)}]", {"fingerprint": fingerprint})
 
 
-def write_new(path: Path, text: str) -> None:
-    """The file appears whole or not at all, for its owner's eyes only."""
-    draft = path.with_name(path.name + ".draft")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-
-
 def _append(home: Home, section: str, values: dict[str, str]) -> Settings:
     lines = [section, *(f"{key} = {_toml(value)}" for key, value in values.items())]
     before = _read(home.settings)
@@ -260,11 +202,11 @@ def _append(home: Home, section: str, values: dict[str, str]) -> Settings:
 
 
 def _replaced(home: Home, before: str, after: str) -> Settings:
-    write_new(home.settings, after)
+    write_file(home.settings, after)
     try:
         return load(home)
     except SettingsError:
-        write_new(home.settings, before)
+        write_file(home.settings, before)
         raise
 
 
@@ -282,53 +224,3 @@ def _read(path: Path) -> str:
         raise SettingsError(
             f"{path}: cannot be read ({error.strerror}); `subn-party init` makes a home with one"
         ) from None
-
-
-_WHAT = {
-    "missing": "is missing; add it",
-    "extra_forbidden": "is not a setting; remove it or correct its spelling",
-    "string_type": "expected a text in quotes",
-    "int_type": "expected a whole number without quotes",
-    "list_type": "expected a list in brackets",
-    "tuple_type": "expected a list in brackets",
-    "dict_type": "expected a section",
-    "model_type": "expected a section",
-    "model_attributes_type": "expected a section",
-    "too_short": "is empty; expected at least one entry",
-}
-_PATTERNS = {
-    "url": "expected a URL that begins with http:// or https://",
-    "key": "expected 64 hexadecimal digits",
-    "fingerprint": "expected 8 groups of 4 hexadecimal digits",
-}
-
-
-def _sentence(error: ValidationError) -> str:
-    """The weightiest complaint as the field, what was found, and what is expected."""
-    first = min(error.errors(include_url=False), key=_rank)
-    place = [str(part) for part in first["loc"] if not str(part).startswith(("literal[", "dict["))]
-    return f"{'.'.join(place)}: {_found(first, place)}{_expected(first, place)}"
-
-
-def _rank(complaint: ErrorDetails) -> int:
-    """A misspelt name comes before what is missing because of it; of two readings the one that fits the form."""
-    if complaint["type"] == "extra_forbidden":
-        return 0
-    return 2 if complaint["type"] == "literal_error" and isinstance(complaint["input"], dict) else 1
-
-
-def _found(complaint: ErrorDetails, place: list[str]) -> str:
-    says_it_itself = complaint["type"] in ("missing", "extra_forbidden", "too_short", "value_error")
-    if says_it_itself or isinstance(complaint["input"], dict) or place[-1] in _SECRET:
-        return ""
-    return f"found {repr(complaint['input'])[:_LONGEST_ECHO]}, "
-
-
-def _expected(complaint: ErrorDetails, place: list[str]) -> str:
-    if complaint["type"] == "string_pattern_mismatch":
-        return _PATTERNS[place[-1]]
-    text = _WHAT.get(complaint["type"], complaint["msg"])
-    text = text.removeprefix("Value error, ").replace("Input should be", "expected")
-    return text.replace("expected greater", "expected a number greater").replace(
-        "expected less", "expected a number less"
-    )

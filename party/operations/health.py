@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from time import monotonic, time
 
 from party.errors import LedgerError
-from party.home.home import House
+from party.home.home import OpenHome
 from protocol.errors import CURATOR
 from protocol.services.clock_watch import ClockWatch
 
@@ -32,7 +32,7 @@ def steady_clock() -> int:
 class Health:
     """`trouble` says what keeps the worker from working, if anything does."""
 
-    house: House
+    opened: OpenHome
     trouble: Callable[[], str | None]
     clock: Clock = system_clock
     steady: Clock = steady_clock
@@ -47,25 +47,25 @@ class Health:
         return {"ledger": self._ledger(), "disk": self._disk(), "clock": self._clock(), "curator": self.trouble()}
 
     def free_bytes(self) -> int:
-        return shutil.disk_usage(self.house.home.path).free
+        return shutil.disk_usage(self.opened.home.path).free
 
     def _ledger(self) -> str | None:
         try:
-            self.house.ledger.requests("asked")
+            self.opened.ledger.requests("asked")
         except LedgerError as error:
             return str(error)
         return None
 
     def _disk(self) -> str | None:
         try:
-            with tempfile.TemporaryFile(dir=self.house.home.path) as file:
+            with tempfile.TemporaryFile(dir=self.opened.home.path) as file:
                 file.write(b"ready?")
                 file.flush()
             free = self.free_bytes()
         except OSError as error:
-            return f"{self.house.home.path}: nothing can be written ({error.strerror}): make room, or open it to me"
+            return f"{self.opened.home.path}: nothing can be written ({error.strerror}): make room, or open it to me"
         if free < SMALLEST_FREE:
-            return f"{self.house.home.path}: {free >> 20} MiB are free, {SMALLEST_FREE >> 20} are needed: make room"
+            return f"{self.opened.home.path}: {free >> 20} MiB are free, {SMALLEST_FREE >> 20} are needed: make room"
         return None
 
     def _clock(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What a party tells the Prometheus of its own house: its account, its answers, its health.
+"""What a party tells the data owner's own Prometheus: its account, its answers, its health.
 
 It does not know who may ask (`party.app`), or any value or count of a table: labels are data sets, stages, kinds of
 errors. Privacy: how long counting takes might tell of the rows; it is not measured here.
@@ -16,9 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from party.books.ledger import REFUSAL, Entry, State
 from party.books.ledger_tables import RECOVERED
-from party.curator_link.client import Log
 from party.errors import LedgerError
-from party.home.home import House
+from party.home.home import OpenHome
+from party.logs import Log
 from party.operations.health import Health
 from protocol.errors import CURATOR
 from protocol.services.clock_watch import ClockWatch
@@ -69,20 +69,20 @@ class _Standing:
     """Worked out from the ledger at every scrape."""
 
     def __init__(self, health: Health) -> None:
-        self._health, self._house = health, health.house
+        self._health, self._opened = health, health.opened
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: registering must not read the ledger."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        name = self._house.settings.curator.name if self._house.settings.curator else ""
+        name = self._opened.settings.curator.name if self._opened.settings.curator else ""
         yield _gauge("info", "The version that runs, and the party's name", ["version", "party"], _info(name))
         yield from self._of_health()
         try:
-            yield from _of_money(self._house)
-            yield from _of_requests(self._house, self._health.clock())
-            yield from _of_answers(self._house.ledger.entries())
+            yield from _of_money(self._opened)
+            yield from _of_requests(self._opened, self._health.clock())
+            yield from _of_answers(self._opened.ledger.entries())
         except LedgerError:
             return  # `ready` says so
 
@@ -98,8 +98,8 @@ class _Standing:
         yield _gauge("clock_difference_seconds", "The curator's signed time less this clock's", [], apart)
 
 
-def _of_money(house: House) -> Iterator[Metric]:
-    budgets = {(name,): house.budget(name) for name in house.datasets_ever()}
+def _of_money(opened: OpenHome) -> Iterator[Metric]:
+    budgets = {(name,): opened.budget(name) for name in opened.datasets_ever()}
     for part, text in (
         ("total", "What all runs together may ever spend"),
         ("spent", "What was spent, for ever"),
@@ -112,8 +112,8 @@ def _of_money(house: House) -> Iterator[Metric]:
         yield _gauge(f"delta_{part}", f"{text}, of delta", ["dataset"], deltas)
 
 
-def _of_requests(house: House, now: int) -> Iterator[Metric]:
-    found = house.ledger.requests()
+def _of_requests(opened: OpenHome, now: int) -> Iterator[Metric]:
+    found = opened.ledger.requests()
     counted = Count(request.state for request in found)
     yield _gauge("requests", "Runs by state", ["state"], {(state,): counted[state] for state in get_args(State)})
     waiting = [datetime.fromisoformat(request.at) for request in found if request.state == "asked"]

@@ -2,9 +2,9 @@
 
 It does not know sessions or pages.
 
-A page of another site can make a browser ask this machine for anything. Whoever lets his own name lead here
-("DNS rebinding") gives himself away by that name; what the answers may load, and who may frame them, stands in their
-headers.
+A page of another site can make a browser ask this machine for anything. If that site leads its own name here ("DNS
+rebinding"), the request gives itself away by that name. What the answers may load, and who may frame them, stands in
+their headers.
 """
 
 from starlette.datastructures import Headers, MutableHeaders

@@ -16,9 +16,9 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.settings import load
-from party.pages import sentences as words
+from party.pages import sentences
 from party.pages.sessions import Session
 from party.views import STATES, amount, promise
 from protocol.errors import SubnError
@@ -32,9 +32,9 @@ _OUTCOMES = {"finished": "good", "failed": "bad", "timed_out": "bad", "refused":
 
 
 class Renderer:
-    def __init__(self, house: House, trouble: Callable[[], str | None]) -> None:
-        self._house, self._trouble = house, trouble
-        self._settings_text = house.home.settings.read_bytes() if house.home.settings.exists() else b""
+    def __init__(self, opened: OpenHome, trouble: Callable[[], str | None]) -> None:
+        self._opened, self._trouble = opened, trouble
+        self._settings_text = opened.home.settings.read_bytes() if opened.home.settings.exists() else b""
 
     def page(self, template: str, session: Session | None, status: int = 200, **facts: Any) -> HTMLResponse:
         """Of somebody who is signed in; without a session, of anybody."""
@@ -46,19 +46,19 @@ class Renderer:
     def _own(self) -> dict[str, Any]:
         """What stands in the head of every page."""
         return {
-            "party": self._house.curator.name,
-            "waiting": len(self._house.ledger.requests("asked")),
+            "party": self._opened.curator.name,
+            "waiting": len(self._opened.ledger.requests("asked")),
             "trouble": self._trouble(),
             "is_stale": self._is_stale(),
         }
 
     def _is_stale(self) -> bool:
         """Whether party.toml says something else than when the service was started."""
-        path = self._house.home.settings
+        path = self._opened.home.settings
         try:
             if path.read_bytes() == self._settings_text:
                 return False
-            return load(self._house.home) != self._house.settings
+            return load(self._opened.home) != self._opened.settings
         except (SubnError, OSError):
             return True
 
@@ -80,8 +80,8 @@ def _environment() -> Environment:
     found.filters |= {
         "amount": amount,
         "exact": exact,
-        "event_words": words.event,
-        "headline": words.headline,
+        "event_words": sentences.event,
+        "headline": sentences.headline,
         "number": lambda value: f"{value:,}",
         "percent": lambda value: f"{100 * value:.1f} %",
         "promise": promise,

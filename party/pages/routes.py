@@ -15,11 +15,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from party.books.ledger import Request as Asked
-from party.comparison import comparison as comparing
+from party.comparison import comparison
 from party.curator_link.client import Curator, TalkError
 from party.errors import LedgerError, PolicyRefusal
-from party.home.home import House
-from party.pages import schema_diff as beside
+from party.home.home import OpenHome
+from party.pages import schema_diff
 from party.pages.rendering import Renderer, glossary
 from party.pages.sessions import SESSION_SECONDS, Door, Session, is_same
 from party.pages.views import Views
@@ -40,25 +40,25 @@ class UnknownPage(Exception):
 
 
 def add_pages(
-    app: FastAPI, house: House, door: Door, trouble: Callable[[], str | None], line: Curator | None = None
+    app: FastAPI, opened: OpenHome, door: Door, trouble: Callable[[], str | None], line: Curator | None = None
 ) -> None:
     """`line` leads to the curator, for its roster and for published tables; without it these are not shown."""
-    render = Renderer(house, trouble)
-    guards = _Guards(house, door)
+    render = Renderer(opened, trouble)
+    guards = _Guards(opened, door)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.include_router(_entry(house, door, render, guards))
-    app.include_router(_reading(house, render, guards, line))
-    app.include_router(_deciding(house, render, guards, line))
+    app.include_router(_entry(opened, door, render, guards))
+    app.include_router(_reading(opened, render, guards, line))
+    app.include_router(_deciding(opened, render, guards, line))
     _add_failures(app, render)
 
 
 class _Guards:
     """Dependencies of the routes."""
 
-    def __init__(self, house: House, door: Door) -> None:
+    def __init__(self, opened: OpenHome, door: Door) -> None:
         self._door = door
         # Cookies know no ports: two parties on one machine need two names.
-        self.cookie = f"subn-party-{house.keys.identity.signing.public.hex()[:16]}"
+        self.cookie = f"subn-party-{opened.keys.identity.signing.public.hex()[:16]}"
 
     def reader(self, request: Request) -> Session:
         session = self._door.session(request.cookies.get(self.cookie))
@@ -76,7 +76,7 @@ class _Guards:
         return session
 
 
-def _entry(house: House, door: Door, render: Renderer, guards: _Guards) -> APIRouter:
+def _entry(opened: OpenHome, door: Door, render: Renderer, guards: _Guards) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
     @router.get("/sign-in")
@@ -84,7 +84,7 @@ def _entry(house: House, door: Door, render: Renderer, guards: _Guards) -> APIRo
         secret = door.enter(ticket)
         if secret is None:
             return render.page("signed_out.html", None, 401, is_used=bool(ticket))
-        house.audit.append("signed in")
+        opened.audit.append("signed in")
         # A page that leads on by itself, not a redirect: a browser would not send a strict cookie along with that if
         # the address was opened from another site, say from a mail.
         answer = render.page("signed_in.html", None)
@@ -101,8 +101,8 @@ def _entry(house: House, door: Door, render: Renderer, guards: _Guards) -> APIRo
     return router
 
 
-def _reading(house: House, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
-    router, views, reader = APIRouter(include_in_schema=False), Views(house), Depends(guards.reader)
+def _reading(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+    router, views, reader = APIRouter(include_in_schema=False), Views(opened), Depends(guards.reader)
 
     @router.get("/")
     def overview(session: Annotated[Session, reader]) -> HTMLResponse:
@@ -114,15 +114,15 @@ def _reading(house: House, render: Renderer, guards: _Guards, line: Curator | No
 
     @router.get("/requests/{plan}")
     def request(session: Annotated[Session, reader], plan: str) -> HTMLResponse:
-        return _request_page(house, render, session, _asked(house, plan))
+        return _request_page(opened, render, session, _asked(opened, plan))
 
     @router.get("/requests/{plan}/steps")
     def steps(session: Annotated[Session, reader], plan: str) -> HTMLResponse:
-        return render.page("steps.html", session, **views.request(_asked(house, plan)))
+        return render.page("steps.html", session, **views.request(_asked(opened, plan)))
 
     @router.get("/requests/{plan}/comparison")
     def comparison(session: Annotated[Session, reader], plan: str) -> HTMLResponse:
-        return render.page("comparison.html", session, **views.comparison(_asked(house, plan)), complaint=None)
+        return render.page("comparison.html", session, **views.comparison(_asked(opened, plan)), complaint=None)
 
     @router.get("/datasets/{name}")
     def dataset(session: Annotated[Session, reader], name: str) -> HTMLResponse:
@@ -161,12 +161,12 @@ def _reading(house: House, render: Renderer, guards: _Guards, line: Curator | No
     return router
 
 
-def _deciding(house: House, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+def _deciding(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
     router, writer = APIRouter(include_in_schema=False), Depends(guards.writer)
 
     @router.post("/requests/{plan}/accept")
     def accept(session: Annotated[Session, writer], plan: str) -> Response:
-        return _decide(house, render, session, _asked(house, plan), True, "")
+        return _decide(opened, render, session, _asked(opened, plan), True, "")
 
     @router.post("/requests/{plan}/refuse")
     def refuse(
@@ -174,45 +174,52 @@ def _deciding(house: House, render: Renderer, guards: _Guards, line: Curator | N
         plan: str,
         reason: Annotated[str, Form(max_length=_LONGEST_REASON)] = "",
     ) -> Response:
-        return _decide(house, render, session, _asked(house, plan), False, " ".join(reason.split()))
+        return _decide(opened, render, session, _asked(opened, plan), False, " ".join(reason.split()))
 
     @router.post("/requests/{plan}/comparison")
     async def compare(session: Annotated[Session, writer], plan: str, target: Annotated[str, Form()] = "") -> Response:
-        request = await asyncio.to_thread(_asked, house, plan)
+        request = await asyncio.to_thread(_asked, opened, plan)
         try:
-            if line is not None and not comparing.place_of(house, request).table.exists():
-                await asyncio.to_thread(comparing.keep_table, house, request, await line.table(request.run))
-            await asyncio.to_thread(comparing.compare, house, request, target or None)
+            if line is not None and not comparison.place_of(opened, request).table.exists():
+                await asyncio.to_thread(comparison.keep_table, opened, request, await line.table(request.run))
+            await asyncio.to_thread(comparison.compare, opened, request, target or None)
         except (TalkError, PolicyRefusal, DataError) as error:
-            found = await asyncio.to_thread(Views(house).comparison, request)
+            found = await asyncio.to_thread(Views(opened).comparison, request)
             return await asyncio.to_thread(render.page, "comparison.html", session, 409, **found, complaint=str(error))
         return _to(f"/requests/{plan}/comparison")
 
     return router
 
 
-def _decide(house: House, render: Renderer, session: Session, request: Asked, accept: bool, reason: str) -> Response:
+def _decide(
+    opened: OpenHome, render: Renderer, session: Session, request: Asked, accept: bool, reason: str
+) -> Response:
     try:
-        house.decide(request.run, accept, reason, BY)
+        opened.decide(request.run, accept, reason, BY)
     except LedgerError as error:
-        return _request_page(house, render, session, request, 409, str(error))
+        return _request_page(opened, render, session, request, 409, str(error))
     return _to(f"/requests/{request.plan_hash}")
 
 
 def _request_page(
-    house: House, render: Renderer, session: Session, request: Asked, status: int = 200, complaint: str | None = None
+    opened: OpenHome,
+    render: Renderer,
+    session: Session,
+    request: Asked,
+    status: int = 200,
+    complaint: str | None = None,
 ) -> HTMLResponse:
-    facts = Views(house).request(request)
-    schema = beside.asked_schema(request)
-    held = beside.held_for(house, request.dataset, schema) if schema is not None else None
-    lines = beside.lines(schema, held[1] if held else None) if schema is not None else []
+    facts = Views(opened).request(request)
+    schema = schema_diff.asked_schema(request)
+    held = schema_diff.held_for(opened, request.dataset, schema) if schema is not None else None
+    lines = schema_diff.lines(schema, held[1] if held else None) if schema is not None else []
     name = held[0] if held else None
     return render.page("request.html", session, status, **facts, beside=lines, held=name, complaint=complaint)
 
 
-def _asked(house: House, plan: str) -> Asked:
+def _asked(opened: OpenHome, plan: str) -> Asked:
     """Pages are named by the plan's hash: a run's name is the curator's, and could be anything."""
-    found = house.ledger.request_of_plan(plan)
+    found = opened.ledger.request_of_plan(plan)
     if found is None:
         raise UnknownPage
     return found

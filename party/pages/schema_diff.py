@@ -9,7 +9,7 @@ from typing import Literal
 
 from party.books.ledger import Request
 from party.errors import SettingsError
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.settings import schema_of
 from party.views import schema_in
 from protocol.tables.attributes import Attribute, Listed, Numeric
@@ -33,9 +33,9 @@ def asked_schema(request: Request) -> Schema | None:
     return schema_in(request.schema_text)
 
 
-def held_for(house: House, dataset: str | None, asked: Schema) -> tuple[str, Schema] | None:
+def held_for(opened: OpenHome, dataset: str | None, asked: Schema) -> tuple[str, Schema] | None:
     """The data set of the request, or else the one with the most attributes of the same name."""
-    schemas = _readable_schemas(house)
+    schemas = _readable_schemas(opened)
     if dataset is not None and dataset in schemas:
         return dataset, schemas[dataset]
     common = {name: len({*schema.names} & {*asked.names}) for name, schema in schemas.items()}
@@ -70,11 +70,11 @@ def _line(asked: Attribute, held: Attribute | None) -> Line:
     return Line(asked.name, in_words(asked), in_words(held), "same" if asked == held else "different")
 
 
-def _readable_schemas(house: House) -> Mapping[str, Schema]:
+def _readable_schemas(opened: OpenHome) -> Mapping[str, Schema]:
     found = {}
-    for name, dataset in house.settings.datasets.items():
+    for name, dataset in opened.settings.datasets.items():
         try:
-            found[name] = schema_of(house.home, name, dataset)
+            found[name] = schema_of(opened.home, name, dataset)
         except SettingsError:
             continue
     return found

@@ -20,7 +20,7 @@ _MOST_SESSIONS = 20
 
 @dataclass(frozen=True)
 class Session:
-    """Somebody who has shown a ticket; `form_token` stands in every form of his pages, and nowhere else."""
+    """Somebody who has shown a ticket; `form_token` stands in every form on their pages, and nowhere else."""
 
     form_token: str = field(repr=False)
     ends: float

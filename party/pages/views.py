@@ -10,15 +10,13 @@ from typing import Any, TypeVar
 from crypto.signing import fingerprint
 from party.books import audit
 from party.books.ledger import Entry, Request
-from party.comparison import comparison as comparing
-from party.curator_link.client import PeerRecord
-from party.home.home import House
+from party.comparison import comparison
+from party.home.home import OpenHome
 from party.home.keys import own_fingerprint, peer_fingerprint
 from party.logs import utc_now
-from party.pages import schema_diff as beside
-from party.pages import sentences as words
-from party.pages import timeline
+from party.pages import schema_diff, sentences, timeline
 from party.views import account, accounts, described, line_of, listed
+from protocol.messages.http import Peer
 from protocol.plan.plan import Plan
 from protocol.plan.promises import not_promised, odds_factor, promises
 
@@ -33,17 +31,17 @@ Item = TypeVar("Item")
 
 
 class Views:
-    def __init__(self, house: House) -> None:
-        self._house, self._ledger = house, house.ledger
+    def __init__(self, opened: OpenHome) -> None:
+        self._opened, self._ledger = opened, opened.ledger
 
     def overview(self) -> dict[str, Any]:
         under_way = [*self._ledger.requests("accepted"), *self._ledger.requests("active")]
         over = self._ledger.requests("ended")[-_MOST_RECENT:]
         return {
-            "asked": [described(self._house, request) for request in self._ledger.requests("asked")],
-            "under_way": [listed(self._house, request) for request in under_way],
+            "asked": [described(self._opened, request) for request in self._ledger.requests("asked")],
+            "under_way": [listed(self._opened, request) for request in under_way],
             "recent": [_brief(request) for request in reversed(over)],
-            "accounts": accounts(self._house),
+            "accounts": accounts(self._opened),
         }
 
     def requests(self, page: int) -> dict[str, Any]:
@@ -51,7 +49,7 @@ class Views:
         return _paged("requests", found, page, _RUNS_A_PAGE)
 
     def request(self, request: Request) -> dict[str, Any]:
-        facts = described(self._house, request)
+        facts = described(self._opened, request)
         entries = [line_of(entry) for entry in self._ledger.entries(run=request.run)]
         answered = {entry["step"]: entry for entry in entries}
         plan = Plan.model_validate_json(request.plan)
@@ -65,9 +63,9 @@ class Views:
         }
 
     def dataset(self, name: str) -> dict[str, Any] | None:
-        if name not in accounts(self._house):
+        if name not in accounts(self._opened):
             return None
-        entries, budget = self._ledger.entries(dataset=name), self._house.budget(name)
+        entries, budget = self._ledger.entries(dataset=name), self._opened.budget(name)
         runs = [
             {"run": one.run, "at": one.at, "charge": str(one.charge), "spent": str(one.spent)}
             | {"odds": odds_factor(one.spent), "plan": _plan_of(entries, one.run)}
@@ -75,7 +73,7 @@ class Views:
         ]
         return {
             "name": name,
-            "account": account(self._house, name),
+            "account": account(self._opened, name),
             "odds": odds_factor(budget.spent + budget.reserved),
             "delta": str(budget.delta_spent + budget.delta_reserved),
             "runs": runs[::-1],
@@ -87,41 +85,41 @@ class Views:
         entries = self._ledger.entries()
         lines = [line_of(entry) for entry in reversed(entries)]
         total = sum(entry.reply_bytes for entry in entries)
-        return _paged("entries", lines, page, _LINES_A_PAGE) | {"bytes": total, "accounts": accounts(self._house)}
+        return _paged("entries", lines, page, _LINES_A_PAGE) | {"bytes": total, "accounts": accounts(self._opened)}
 
     def audit(self, search: str, page: int) -> dict[str, Any]:
-        path = self._house.home.audit
+        path = self._opened.home.audit
         problems = audit.verify(path)
         everything = list(audit.readable(path))
         wanted = [entry for entry in reversed(everything) if audit.holds(entry, search)]
         facts = {"problems": problems, "count": len(everything), "search": search}
         return _paged("entries", wanted, page, _LINES_A_PAGE) | facts
 
-    def peers(self, roster: Sequence[PeerRecord] | None) -> dict[str, Any]:
+    def peers(self, roster: Sequence[Peer] | None) -> dict[str, Any]:
         """The curator's roster where it is known, else the parties of former requests; with what is noted of them."""
         found = self._shown_by(roster) if roster is not None else self._met()
-        own = self._house.curator.name
+        own = self._opened.curator.name
         return {
-            "own": own_fingerprint(self._house.keys),
+            "own": own_fingerprint(self._opened.keys),
             "curator": {
-                "url": self._house.curator.url,
-                "fingerprint": fingerprint(bytes.fromhex(self._house.curator.key)),
+                "url": self._opened.curator.url,
+                "fingerprint": fingerprint(bytes.fromhex(self._opened.curator.key)),
             },
             "peers": [self._peer(name, shown, revoked) for name, (shown, revoked) in found.items() if name != own],
             "is_roster": roster is not None,
         }
 
     def rules(self) -> dict[str, Any]:
-        return {"sentences": list(words.rules(self._house.settings)), "file": str(self._house.home.settings)}
+        return {"sentences": list(sentences.rules(self._opened.settings)), "file": str(self._opened.home.settings)}
 
     def comparison(self, request: Request) -> dict[str, Any]:
-        found = comparing.kept(self._house, request)
-        schema = beside.asked_schema(request)
+        found = comparison.kept(self._opened, request)
+        schema = schema_diff.asked_schema(request)
         facts: dict[str, Any] = {
-            "facts": described(self._house, request),
+            "facts": described(self._opened, request),
             "found": found,
-            "targets": comparing.targets(schema) if schema else [],
-            "can_classify": comparing.can_classify(),
+            "targets": comparison.targets(schema) if schema else [],
+            "can_classify": comparison.can_classify(),
             "worst": [],
             "map": None,
         }
@@ -134,9 +132,9 @@ class Views:
         return facts
 
     def _is_compared(self, request: Request) -> bool:
-        return comparing.kept(self._house, request) is not None
+        return comparison.kept(self._opened, request) is not None
 
-    def _shown_by(self, roster: Sequence[PeerRecord]) -> dict[str, tuple[str, bool]]:
+    def _shown_by(self, roster: Sequence[Peer]) -> dict[str, tuple[str, bool]]:
         return {
             peer.name: (
                 peer_fingerprint(bytes.fromhex(peer.signing_key), bytes.fromhex(peer.exchange_key)),
@@ -152,10 +150,10 @@ class Views:
             for plan in plans
             for member in plan.members
         }
-        return {name: (peer.fingerprint, False) for name, peer in self._house.settings.peers.items()} | met
+        return {name: (peer.fingerprint, False) for name, peer in self._opened.settings.peers.items()} | met
 
     def _peer(self, name: str, shown: str, revoked: bool) -> dict[str, Any]:
-        noted = self._house.settings.peers.get(name)
+        noted = self._opened.settings.peers.get(name)
         is_noted = noted is not None
         return {
             "name": name,

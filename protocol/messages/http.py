@@ -1,24 +1,119 @@
-"""Receipts: what a party has signed for the answers that it delivered, as the curator keeps them.
+"""The JSON that curator and parties exchange beside tasks: requests and answers, closed to unknown fields.
 
-It does not know the ledger, or how receipts travel.
+It does not know how requests are served or signed, and what only operators ask.
 """
 
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from protocol.exact import Exact
-from protocol.plan.plan import Frozen, Name
+from protocol.exact import Exact, canonical_json
+from protocol.messages.tasks import Hash
 
-Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]
+ACTIVE: tuple[RunStateName, ...] = ("joining", "running")
+ENDS: tuple[RunStateName, ...] = ("finished", "failed", "refused", "cancelled", "timed_out")
+
+LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
+
+# Names go into paths, files and logs: letters, digits and a few marks, no blanks at the ends.
+_NAME = r"^[\w](?:[\w .()&'-]{0,98}[\w.)])?$"
+PartyName = Annotated[str, Field(pattern=_NAME, examples=["hospital-1"])]
+DatasetName = Annotated[str, Field(pattern=_NAME, examples=["patients"])]
+RunId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
+StepName = Annotated[str, Field(pattern=r"^[a-z]+(/[0-9]{1,6})?$", examples=["correlations", "update/2"])]
+PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=["5d" * 32])]
+Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", examples=["a7" * 64])]
+_Amount = Annotated[Exact, Field(ge=0), WithJsonSchema({"type": "string"})]
 
 
-class Receipt(Frozen):
-    run: Name
+class Asked(BaseModel):
+    """Base of request bodies."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+
+    def to_json(self) -> bytes:
+        return canonical_json(self.model_dump(mode="json", by_alias=True))
+
+
+class Told(BaseModel):
+    """Base of answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+# What parties ask
+
+
+class Enrolment(Asked):
+    """Signed with the new key: whoever enrols a key holds it."""
+
+    code: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
+    name: PartyName
+    signing_key: PublicKey
+    exchange_key: PublicKey
+
+
+class Rotation(Asked):
+    """Signed with the old key; `signature` is the new one's."""
+
+    signing_key: PublicKey
+    exchange_key: PublicKey
+    signature: Signature
+
+
+def rotation_text(name: str, signing_key: str, exchange_key: str) -> bytes:
+    """What the new signing key signs: that both keys are this party's. Keys are in hexadecimal digits."""
+    return canonical_json({"name": name, "signing_key": signing_key, "exchange_key": exchange_key})
+
+
+class OfferBody(Asked):
+    """ "I hold this many rows of this schema." """
+
+    schema_text: Annotated[str, Field(alias="schema", min_length=2, max_length=1 << 20)]
+    rows: Annotated[int, Field(ge=1, le=2 * 10**9, examples=[20000])]
+
+
+# What parties are told
+
+
+class Introduction(Told):
+    """Believed only by whom it is proved to: by the pin in an enrolment code."""
+
+    curator_key: PublicKey
+    ca: Annotated[str, Field(description="PEM; empty where every machine trusts the certificate")]
+
+
+class Enrolled(Told):
+    name: str
+    curator_key: PublicKey
+
+
+class OwnRun(Told):
+    run: RunId
     plan: Hash
-    step: Name
-    charge: Annotated[Exact, Field(ge=0)]  # epsilon
-    delta: Annotated[Exact, Field(ge=0)] = Fraction(0)
-    digest: Hash  # of the reply
-    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+    state: RunStateName
+    reason: str | None
+    culprit: str | None
+
+
+class SentReceipt(Told):
+    run: RunId
+    plan: Hash
+    step: str
+    charge: Annotated[_Amount, Field(description="exact epsilon")]
+    delta: _Amount = Fraction(0)
+    digest: Hash
+    signature: Signature
+
+
+class Peer(Told):
+    name: str
+    signing_key: PublicKey
+    exchange_key: PublicKey
+    revoked: bool
+
+
+class CuratorTime(Told):
+    time_ms: Annotated[int, Field(description="milliseconds since 1970, UTC")]

@@ -1,6 +1,6 @@
 """Plans from few words: the two presets, and what each method takes from them.
 
-It does not know rows; `protocol.plan.agreement` checks what comes out.
+It does not know rows; `protocol.run.agreement` checks what comes out.
 """
 
 from collections.abc import Sequence

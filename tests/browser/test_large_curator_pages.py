@@ -52,15 +52,15 @@ def wide_schema() -> Schema:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     opened = Desk(tmp_path_factory.mktemp("curator"), schema=BITS, rows=(40,) * 3)
-    wide, directory = wide_schema(), opened.orchestrator.directory
+    wide, registry = wide_schema(), opened.orchestrator.registry
     for number in range(3, PARTIES):
         keys = identity(number)
         name = NAMES[number - 3] if number - 3 < len(NAMES) else f"Klinik {number}"
-        code, _ = directory.new_code(name, Stream.system())
-        directory.enrol(code, name, keys.signing.public, keys.exchange.public)
-        directory.offer(name, "rows", BITS, 1000 + number)
-    for party in directory.parties():
-        directory.offer(party.name, "wide", wide, 250_000)
+        code, _ = registry.new_code(name, Stream.system())
+        registry.enrol(code, name, keys.signing.public, keys.exchange.public)
+        registry.offer(name, "rows", BITS, 1000 + number)
+    for party in registry.parties():
+        registry.offer(party.name, "wide", wide, 250_000)
     yield opened
     opened.store.close()
 

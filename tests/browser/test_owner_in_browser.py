@@ -84,7 +84,7 @@ def test_a_request_is_read_and_accepted_by_keyboard_alone(owner: Served, watched
     page.get_by_text("accepted, about to join").first.wait_for()
     party = owner.party
     assert party is not None
-    assert party.house.known("run-3").state == "accepted"
+    assert party.opened.known("run-3").state == "accepted"
     # The page moves by itself: the party joins while one looks.
     elsewhere(party.turns)
     page.get_by_text("under way").first.wait_for(timeout=10_000)
@@ -193,7 +193,7 @@ def test_two_hundred_columns_long_names_and_other_scripts(tmp_path: Path, watche
 def test_pages_are_quick_with_five_hundred_runs(tmp_path: Path, fake: FakeCurator, watched: Watched) -> None:
     party = with_history(tmp_path, fake)[0]
     for number in range(500):
-        request = party.house.known("run-1")
+        request = party.opened.known("run-1")
         party.ledger.ask(
             f"old-{number}",
             plan_hash=f"{number:064x}",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from curator.experiments.sample_files import write_sample
+from curator.experiments.sample_data import write_sample
 from protocol.run.manifest import verify_manifest
 from tests.containers.machinery import ROOT, Engine, Found, Project, free_port, own_address, project, run, wait
 from tests.support.documents import blocks, document, section

@@ -24,9 +24,9 @@ import httpx
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
 from curator.home.tls import client_context
-from curator.operator.client import ENDS
 from party.commands.main import main as party_command
 from party.home import keys
+from protocol.messages.http import ENDS
 from protocol.tables.coding import labels
 from protocol.tables.schema import Schema
 from tests.support.small_runs import MIXED, random_codes

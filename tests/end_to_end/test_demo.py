@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from curator.experiments.quality import errors_against
-from curator.experiments.sample_files import write_sample
+from curator.experiments.evaluation import errors_against
+from curator.experiments.sample_data import write_sample
 from curator.subn import main
 from protocol.tables.schema import Schema
 

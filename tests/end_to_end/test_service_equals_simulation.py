@@ -18,10 +18,10 @@ import uvicorn
 
 from crypto.randomness import KEY_BYTES, Stream
 from curator.app import make_app
+from curator.clock import system_clock
 from curator.experiments.simulation import ClearOpening, ClearSums, Simulation, simulate
 from curator.results.csv_files import write_table
 from curator.results.publication import NETWORK, TABLE, TABLES, network_json, synthetic_labels, tables_json
-from curator.runs.ports import system_clock
 from curator.runs.run_crypto import NewKeys
 from curator.server import listening
 from curator.service import Service

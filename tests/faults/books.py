@@ -17,7 +17,7 @@ from curator.store.run_records import ReplyRecord
 from curator.store.store import Store
 from party.books import audit
 from party.books.ledger import Ledger
-from party.home.settings import Home
+from party.home.layout import Home
 from protocol.plan.terms import Terms
 from protocol.run.manifest import verify_manifest
 

@@ -20,15 +20,14 @@ from party.answering import answering
 from party.answering.answering import Answering
 from party.books.audit import Audit
 from party.books.ledger import Ledger
-from party.curator_link.client import Backoff, RunRecord, Unreachable
+from party.curator_link.client import Backoff, Unreachable
 from party.curator_link.client import Declined as Refused
 from party.home import settings
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.keys import OwnKeys
-from party.home.settings import Home
+from party.home.layout import Home
 from party.worker import Worker
 from protocol.errors import SubnError
-from protocol.messages.http import Receipt
 from tests.faults.books import check_books
 from tests.support.curator import Desk
 from tests.support.party import make_home
@@ -91,15 +90,13 @@ class Line:
         self._world.fate.moment(self._name)
 
     async def my_runs(self) -> Any:
-        found = self._world.ask(lambda desk: desk.views.of_party(self._name))
-        return [RunRecord.model_validate(one.model_dump()) for one in found]
+        return self._world.ask(lambda desk: desk.views.of_party(self._name))
 
     async def clock_difference(self) -> int:
         return 0
 
     async def receipts(self) -> Any:
-        found = self._world.ask(lambda desk: desk.views.receipts(self._name))
-        return [Receipt.model_validate_json(one.model_dump_json()) for one in found]
+        return self._world.ask(lambda desk: desk.views.receipts(self._name))
 
 
 class MortalParty:
@@ -112,10 +109,10 @@ class MortalParty:
         self.ledger = Ledger.open(self.home.ledger)
         ledger: Any = Mortal(self.ledger, fate, self.name, LEDGER_EFFECTS)
         log: Any = Mortal(Audit(self.home.audit), fate, self.name, ["append"])
-        house = House(self.home, settings.load(self.home), OwnKeys(identity(self.number)), ledger, log)
+        opened = OpenHome(self.home, settings.load(self.home), OwnKeys(identity(self.number)), ledger, log)
         line: Any = Line(self.world, self.name)
         self.said: list[str] = []
-        self.worker = Worker(house, line, Answering(house, smallest_key=SMALL_BITS), backoff=Backoff(0, 0))
+        self.worker = Worker(opened, line, Answering(opened, smallest_key=SMALL_BITS), backoff=Backoff(0, 0))
         self.started = False
 
     def turn(self) -> None:
@@ -140,7 +137,7 @@ class World:
         self._watch()
         keys: Any = type("Known", (), {"key": self.desk.keys.signing, "know": lambda *_: None})()
         homes = [make_home(folder / f"party-{k + 1}", k, keys, rows=rows, **rules) for k in range(len(rows))]
-        for name in ("write_table", "write_text", "_settle"):
+        for name in ("write_table", "write_file"):
             monkeypatch.setattr(publication, name, partial(fate.around, CURATOR, getattr(publication, name)))
         self._now = ""
         freeze = answering.frozen_rows.freeze

@@ -19,16 +19,17 @@ from typing import Any
 import psutil
 
 from crypto.randomness import Stream
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
+from curator.clock import system_clock
 from curator.home.keys import CuratorKeys
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
-from curator.runs.ports import system_clock
+from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
 from curator.store.store import Store
 from party.home import keys, settings
 from party.home.keys import peer_fingerprint
-from party.home.settings import Home
+from party.home.layout import Home
+from protocol.messages.http import ENDS
 from protocol.tables.coding import labels
 from tests.faults.books import check_books
 from tests.faults.proxy import Proxy
@@ -77,15 +78,15 @@ class Cluster:
         self.home.mkdir(parents=True)
         curator_keys = CuratorKeys.create(self.home, Stream.system())
         store = Store.open(f"sqlite:///{self.home / 'curator.db'}")
-        directory = Directory(store, system_clock)
-        self.operator_key = directory.new_operator_key("tests", Stream.system())
+        registry = Registry(store, system_clock)
+        self.operator_key = registry.new_operator_key("tests", Stream.system())
         codes = random_codes(BITS, rows)
         own = {name: keys.make(self.homes[name].keys).identity for name in self.names}
         public = {name: (one.signing.public, one.exchange.public) for name, one in own.items()}
         for number, name in enumerate(self.names):
-            code, _ = directory.new_code(name, Stream.system())
-            directory.enrol(code, name, *public[name])
-            directory.offer(name, "patients", BITS, rows[number])
+            code, _ = registry.new_code(name, Stream.system())
+            registry.enrol(code, name, *public[name])
+            registry.offer(name, "patients", BITS, rows[number])
             self._furnish(self.homes[name].path, codes[number])
             text = _SETTINGS.format(name=name, url=self.proxy.url, key=curator_keys.signing.public.hex())
             for peer in self.names:

@@ -16,7 +16,7 @@ from tests.support.curator import OneKey
 
 ROWS = (30, 20)
 # How many moments an undisturbed run of two parties has: the first test holds them to it.
-MOMENTS = {CURATOR: 81, "party-1": 44, "party-2": 44}
+MOMENTS = {CURATOR: 69, "party-1": 44, "party-2": 44}
 
 
 def live(folder, fate, monkeypatch, rows=ROWS, crypto=None, **wishes):

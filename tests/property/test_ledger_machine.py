@@ -15,7 +15,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from party.books.ledger import Ledger
 from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
 from protocol.errors import OutOfTurn
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 
 TOTAL = Fraction(2)
 DATASETS = ("patients", "staff")
@@ -180,7 +180,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def no_receipt_is_missing(self):
         signed = [
-            Receipt(
+            SentReceipt(
                 run=entry.run,
                 plan=entry.plan_hash,
                 step=entry.step,

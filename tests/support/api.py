@@ -104,7 +104,7 @@ class Api:
 async def opened(desk: Desk) -> AsyncIterator[Api]:
     service = Service.of(desk.settings, desk.store, desk.keys, desk.orchestrator, desk.clock)
     app = make_app(service)
-    key = service.directory.new_operator_key("tests", Stream.keyed(b"operator's key"))
+    key = service.registry.new_operator_key("tests", Stream.keyed(b"operator's key"))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
@@ -127,7 +127,7 @@ def with_api(desk: Desk, story: Callable[[Api], Awaitable[Any]]) -> Any:
 def served(desk: Desk) -> Iterator[tuple[str, str]]:
     """The URL of a real server in a thread, and an operator's key."""
     service = Service.of(desk.settings, desk.store, desk.keys, desk.orchestrator, desk.clock)
-    key = service.directory.new_operator_key("served", Stream.system())
+    key = service.registry.new_operator_key("served", Stream.system())
     listener = listening("127.0.0.1", 0)
     server = CuratorServer(uvicorn.Config(make_app(service), log_config=None, access_log=False), service)
     thread = Thread(target=server.run, args=([listener],))

@@ -124,12 +124,12 @@ class Desk:
         self.parties = [Bystander(k, f"party-{k + 1}", codes) for k, codes in enumerate(self.codes)]
         self._started = 0
         self.open()
-        directory = self.orchestrator.directory
+        registry = self.orchestrator.registry
         for party, rows in zip(self.parties, self.rows, strict=True):
-            code, _ = directory.new_code(party.name, Stream.keyed(b"code", party.name))
+            code, _ = registry.new_code(party.name, Stream.keyed(b"code", party.name))
             keys = party.identity
-            directory.enrol(code, party.name, keys.signing.public, keys.exchange.public)
-            directory.offer(party.name, "rows", self.schema, rows)
+            registry.enrol(code, party.name, keys.signing.public, keys.exchange.public)
+            registry.offer(party.name, "rows", self.schema, rows)
 
     def open(self) -> None:
         self.store = Store.open(self.settings.store_url)

@@ -23,7 +23,7 @@ import uvicorn
 
 from crypto.randomness import Stream
 from party.app import make_app
-from party.home.settings import Home
+from party.home.layout import Home
 from party.operations.health import Health
 from protocol.tables.coding import labels
 from protocol.tables.schema import Schema
@@ -111,7 +111,7 @@ def served(party: Party, is_connected: bool = True) -> Iterator[Served]:
     """The party's pages at an address of their own, as long as the body runs."""
     found = Served("", party=party)
     app = make_app(
-        party.house, TOKEN, Health(party.house, lambda: found.trouble), party.line(tries=1) if is_connected else None
+        party.opened, TOKEN, Health(party.opened, lambda: found.trouble), party.line(tries=1) if is_connected else None
     )
     config = uvicorn.Config(app, port=0, log_config=None, lifespan="off")
     server = uvicorn.Server(config)

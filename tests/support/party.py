@@ -17,9 +17,9 @@ from party.books.audit import Audit, entries
 from party.books.ledger import Ledger
 from party.curator_link.client import Backoff, Curator
 from party.home import settings
-from party.home.home import House
+from party.home.home import OpenHome
 from party.home.keys import OwnKeys, peer_fingerprint
-from party.home.settings import Home
+from party.home.layout import Home
 from party.worker import Worker
 from protocol.plan.terms import Terms
 from protocol.tables.coding import labels
@@ -50,6 +50,11 @@ NO_DELTA = {"delta_total": "0", "delta_spent": "0", "delta_reserved": "0", "delt
 
 def no_wait(_seconds: float) -> Any:
     return asyncio.sleep(0)
+
+
+def seams_to(fake: FakeCurator) -> dict[str, Any]:
+    """What leads a command to the fake curator instead of the network."""
+    return {"transport": fake.transport(), "clock": lambda: NOW, "sleep": no_wait, "backoff": Backoff(0, 0)}
 
 
 def make_home(
@@ -102,10 +107,10 @@ class Party:
 
     def __init__(self, home: Home, number: int, curator: FakeCurator, **seams: Any) -> None:
         self.home, self.number, self.fake = home, number, curator
-        self.house = House(
+        self.opened = OpenHome(
             home, settings.load(home), OwnKeys(identity(number)), Ledger.open(home.ledger), Audit(home.audit)
         )
-        self.answering = Answering(self.house, smallest_key=SMALL_BITS, **seams)
+        self.answering = Answering(self.opened, smallest_key=SMALL_BITS, **seams)
         self.logged: list[tuple[str, dict[str, Any]]] = []
 
     @property
@@ -114,19 +119,19 @@ class Party:
 
     def killed(self) -> "Party":
         """The same home in a new process: nothing but the disk is left of the old one."""
-        self.house.ledger.close()
+        self.opened.ledger.close()
         return Party(self.home, self.number, self.fake)
 
     @property
     def ledger(self) -> Ledger:
-        return self.house.ledger
+        return self.opened.ledger
 
     def worker(self, curator: Curator) -> Worker:
-        return Worker(self.house, curator, self.answering, sleep=no_wait, backoff=Backoff(0, 0), log=self.log)
+        return Worker(self.opened, curator, self.answering, sleep=no_wait, backoff=Backoff(0, 0), log=self.log)
 
     def line(self, **changes: Any) -> Curator:
         seams = {"transport": self.fake.transport(), "clock": lambda: NOW, "sleep": no_wait, "tries": 2} | changes
-        key = bytes.fromhex(self.house.curator.key)
+        key = bytes.fromhex(self.opened.curator.key)
         return Curator(URL, self.name, identity(self.number).signing, key, log=self.log, **seams)
 
     def log(self, event: str, **fields: Any) -> None:

@@ -29,7 +29,7 @@ Options = tuple[tuple[str, str], ...]  # names and values of options, sorted
 
 
 @dataclass(frozen=True)
-class Target:
+class SweepTarget:
     """What a classifier is to predict, as `subn evaluate --classify` writes it, and what it must not see."""
 
     name: str
@@ -50,7 +50,7 @@ class Source:
     table: Path
     schema: Path
     ways: tuple[int, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[SweepTarget, ...]
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,14 @@ def _source(name: str, raw: Any, folder: Path) -> Source:
     return Source(name, table, schema, ways, tuple(_target(one, place) for one in raw.get("classify", ())))
 
 
-def _target(raw: Any, place: str) -> Target:
+def _target(raw: Any, place: str) -> SweepTarget:
     if not isinstance(raw, dict):
         raise _Mistake(f"{place}: classify must list tables, as [{{attribute = 'income'}}]")
     _only(raw, ("attribute", "values", "without", "classifier"), f"{place}.classify")
     name, classifier = _need(raw, "attribute", str, f"{place}.classify"), raw.get("classifier", CLASSIFIERS[0])
     if classifier not in CLASSIFIERS:
         raise _Mistake(f"{place}.classify: classifier is {classifier!r}, which is none of {', '.join(CLASSIFIERS)}")
-    return Target(name, tuple(raw.get("values", ())), tuple(raw.get("without", ())), classifier)
+    return SweepTarget(name, tuple(raw.get("values", ())), tuple(raw.get("without", ())), classifier)
 
 
 def _seeds(raw: Any) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from party.books.audit import Audit, entries
 from party.books.ledger import Ledger
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.home import backup, keys
-from party.home.settings import Home
+from party.home.layout import Home
 from tests.support.curator import Desk
 
 TOML = """
@@ -193,7 +193,7 @@ def test_a_curators_home_comes_back(desk, tmp_path):
 def test_a_curators_home_that_knows_more_is_left_alone(desk, tmp_path):
     file = tmp_path / "backup"
     curators.make(desk.settings, file)
-    code, _ = desk.orchestrator.directory.new_code("late", Stream.keyed(b"late"))
+    code, _ = desk.orchestrator.registry.new_code("late", Stream.keyed(b"late"))
     assert code
     with pytest.raises(CuratorSettingsError, match=r"knows more than the backup \(codes\)"):
         curators.restore(desk.settings, file)

@@ -49,7 +49,7 @@ def local(
     party: Party, method: str, path: str, token: str | None = TOKEN, trouble: str | None = None, **more: Any
 ) -> Any:
     async def once() -> httpx.Response:
-        app = make_app(party.house, TOKEN, Health(party.house, lambda: trouble))
+        app = make_app(party.opened, TOKEN, Health(party.opened, lambda: trouble))
         headers = {"Authorization": f"Bearer {token}".encode()} if token is not None else {}
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
             return await client.request(method, path, headers=headers, **more)
@@ -157,7 +157,7 @@ class Service:
     """`service.serve` in this process, with what it logs."""
 
     def __init__(self, party: Party, fake: FakeCurator) -> None:
-        party.house.ledger.close()
+        party.opened.ledger.close()
         self.home, self.fake = party.home, fake
         self.logged: list[tuple[str, dict[str, Any]]] = []
 
@@ -247,7 +247,7 @@ def test_with_a_ledger_that_was_set_back_it_does_not_serve(party, fake):
     party.ledger.decide(RUN, accept=True)
     party.turns()
     assert fake.receipts["party-1"]
-    party.house.ledger.close()
+    party.opened.ledger.close()
     for file in party.home.path.glob("ledger.db*"):
         file.unlink()
     running = Service(party, fake)

@@ -264,7 +264,7 @@ def test_more_than_the_plan_allows_is_refused_and_ends_the_run(fake, parties):
 
 @pytest.mark.parametrize("stage", ["check", "answer"])
 def test_a_question_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake, parties, monkeypatch, stage):
-    """It would stop again at each restart, with the question still in its inbox; what went wrong stays in the house."""
+    """It would stop again at each restart, with the question still in its inbox; what went wrong stays here."""
     join(fake, parties)
     party = parties[2]
 
@@ -413,7 +413,7 @@ def test_a_plan_under_another_plans_hash_is_refused(fake, parties):
 
 def test_small_keys_are_refused_where_no_test_allows_them(tmp_path, fake, small_secret):
     party = Party(make_home(tmp_path / "home", 0, fake), 0, fake)
-    party.answering = Answering(party.house)
+    party.answering = Answering(party.opened)
     fake.start(run_terms(noise="selected"), small_secret)
     assert "a Paillier key of 512 bits is too small" in refused_because(party, fake)
 
@@ -555,12 +555,12 @@ def test_a_run_cancelled_before_the_decision_no_longer_waits_for_it(tmp_path, fa
 def test_a_ledger_that_was_set_back_serves_nobody_until_that_is_acknowledged(fake, parties):
     join(fake, parties)
     party = parties[0]
-    party.house.ledger.close()
+    party.opened.ledger.close()
     saved = party.home.path / "saved.db"
     shutil.copy(party.home.ledger, saved)
     party = party.killed()
     party.turns()
-    party.house.ledger.close()
+    party.opened.ledger.close()
     for file in party.home.path.glob("ledger.db*"):
         file.unlink()
     shutil.copy(saved, party.home.ledger)
@@ -574,7 +574,7 @@ def test_a_ledger_that_was_set_back_serves_nobody_until_that_is_acknowledged(fak
 
     async def missing() -> Any:
         async with restored.line() as line:
-            return lost(restored.house, await line.receipts())
+            return lost(restored.opened, await line.receipts())
 
     restored.ledger.acknowledge(asyncio.run(missing()), "patients")
     assert restored.ledger.spent("patients") == run_terms().steps[1].charge(0)

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from crypto.randomness import Stream
 from crypto.signing import sign
 from curator.accounts.authentication import Authentication, SignedRequest
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
 from curator.errors import Forbidden, NotAuthenticated, Replayed, WrongClock
 from curator.store.store import Store
 from curator.store.tables import nonces
@@ -26,18 +26,18 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def directory(tmp_path, clock):
+def registry(tmp_path, clock):
     store = Store.open(f"sqlite:///{tmp_path / 'curator.db'}")
-    directory = Directory(store, clock)
-    code, _ = directory.new_code("clinic", STREAM)
-    directory.enrol(code, "clinic", identity(0).signing.public, identity(0).exchange.public)
-    yield directory
+    registry = Registry(store, clock)
+    code, _ = registry.new_code("clinic", STREAM)
+    registry.enrol(code, "clinic", identity(0).signing.public, identity(0).exchange.public)
+    yield registry
     store.close()
 
 
 @pytest.fixture
-def gate(directory, clock) -> Authentication:
-    return Authentication(directory.store, clock)
+def gate(registry, clock) -> Authentication:
+    return Authentication(registry.store, clock)
 
 
 def signed(nonce: str = NONCE, time_ms: int = START, sender: str = "clinic", key: int = 0) -> SignedRequest:
@@ -46,10 +46,10 @@ def signed(nonce: str = NONCE, time_ms: int = START, sender: str = "clinic", key
     return SignedRequest("PUT", "/v1/offers/x?y=z", b"body", sender, str(time_ms), nonce, signature)
 
 
-def test_a_signed_request_is_its_senders(gate, directory, clock):
+def test_a_signed_request_is_its_senders(gate, registry, clock):
     clock.advance(7)
     assert gate.party(signed()) == "clinic"
-    assert directory.parties()[0].last_seen == START + 7000
+    assert registry.parties()[0].last_seen == START + 7000
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_at_no_time_does_a_nonce_serve_twice(gate, clock):
             gate.party(request)
 
 
-def test_old_nonces_are_cleared_away(gate, clock, directory):
+def test_old_nonces_are_cleared_away(gate, clock, registry):
     for number in range(5):
         gate.party(signed(nonce=f"{number:016d}"))
     clock.advance(601)
     gate.party(signed(nonce="f" * 16, time_ms=clock.now))
-    with directory.store.reading() as db:
+    with registry.store.reading() as db:
         assert db.execute(select(func.count()).select_from(nonces)).scalar_one() == 1
 
 
@@ -135,14 +135,14 @@ def test_forged_requests_use_no_nonce(gate):
     assert gate.party(signed()) == "clinic"
 
 
-def test_a_revoked_party_is_told_so(gate, directory):
-    directory.revoke("clinic")
+def test_a_revoked_party_is_told_so(gate, registry):
+    registry.revoke("clinic")
     with pytest.raises(Forbidden, match="clinic was revoked by the operator"):
         gate.party(signed())
 
 
-def test_a_rotated_key_takes_the_place_of_the_old_one(gate, directory):
-    directory.rotate("clinic", identity(1).signing.public, identity(1).exchange.public)
+def test_a_rotated_key_takes_the_place_of_the_old_one(gate, registry):
+    registry.rotate("clinic", identity(1).signing.public, identity(1).exchange.public)
     assert gate.party(signed(key=1)) == "clinic"
     with pytest.raises(NotAuthenticated):
         gate.party(signed(key=0))
@@ -156,8 +156,8 @@ def test_a_newcomer_holds_the_key_that_it_brings(gate):
             gate.newcomer(request, key)
 
 
-def test_operators_are_known_by_their_keys(gate, directory):
-    key = directory.new_operator_key("anna", STREAM)
+def test_operators_are_known_by_their_keys(gate, registry):
+    key = registry.new_operator_key("anna", STREAM)
     assert gate.operator(key) == "anna"
     for wrong in ("", key[:-1], key.upper() + "0"):
         with pytest.raises(NotAuthenticated, match="no operator's key"):

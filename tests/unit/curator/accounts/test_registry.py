@@ -3,14 +3,14 @@
 import pytest
 
 from crypto.randomness import Stream
-from curator.accounts.registry import CODE_LIFE_MS, Directory
+from curator.accounts.registry import CODE_LIFE_MS, Registry
 from curator.errors import Conflict, Forbidden, NotFound
 from curator.store.store import Store
 from protocol.errors import PlanError
 from tests.support.curator import START, Clock
 from tests.support.small_runs import BITS, MIXED, identity
 
-STREAM = Stream.keyed(b"test", "directory")
+STREAM = Stream.keyed(b"test", "registry")
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def directory(tmp_path, clock):
+def registry(tmp_path, clock):
     store = Store.open(f"sqlite:///{tmp_path / 'curator.db'}")
-    yield Directory(store, clock)
+    yield Registry(store, clock)
     store.close()
 
 
@@ -29,9 +29,9 @@ def keys(number: int) -> tuple[bytes, bytes]:
     return identity(number).signing.public, identity(number).exchange.public
 
 
-def enrol(directory: Directory, name: str, number: int = 0) -> None:
-    code, _ = directory.new_code(name, STREAM)
-    directory.enrol(code, name, *keys(number))
+def enrol(registry: Registry, name: str, number: int = 0) -> None:
+    code, _ = registry.new_code(name, STREAM)
+    registry.enrol(code, name, *keys(number))
 
 
 def refused(call, kind: type[Exception]) -> str:
@@ -43,148 +43,148 @@ def refused(call, kind: type[Exception]) -> str:
 # Operators' keys
 
 
-def test_operator_keys_are_random_and_only_hashes_are_kept(directory, tmp_path):
-    key = directory.new_operator_key("anna", STREAM)
+def test_operator_keys_are_random_and_only_hashes_are_kept(registry, tmp_path):
+    key = registry.new_operator_key("anna", STREAM)
     assert len(bytes.fromhex(key)) == 32
-    assert [(found.label, found.created) for found in directory.operator_keys()] == [("anna", START)]
+    assert [(found.label, found.created) for found in registry.operator_keys()] == [("anna", START)]
     assert key.encode() not in (tmp_path / "curator.db").read_bytes() + (tmp_path / "curator.db-wal").read_bytes()
 
 
-def test_operator_keys_are_revoked_by_label(directory):
+def test_operator_keys_are_revoked_by_label(registry):
     for label in ("anna", "ben", "anna"):
-        directory.new_operator_key(label, STREAM)
-    directory.revoke_operator_key("anna")
-    assert [found.label for found in directory.operator_keys()] == ["ben"]
-    assert "no operator's key called 'anna'" in refused(lambda: directory.revoke_operator_key("anna"), NotFound)
+        registry.new_operator_key(label, STREAM)
+    registry.revoke_operator_key("anna")
+    assert [found.label for found in registry.operator_keys()] == ["ben"]
+    assert "no operator's key called 'anna'" in refused(lambda: registry.revoke_operator_key("anna"), NotFound)
 
 
 # Enrolment
 
 
-def test_a_code_enrols_its_party_once(directory, clock):
-    code, expires = directory.new_code("clinic", STREAM)
+def test_a_code_enrols_its_party_once(registry, clock):
+    code, expires = registry.new_code("clinic", STREAM)
     assert expires == START + CODE_LIFE_MS
-    record = directory.enrol(code, "clinic", *keys(0))
+    record = registry.enrol(code, "clinic", *keys(0))
     assert (record.name, record.signing_key, record.enrolled, record.revoked) == ("clinic", keys(0)[0], START, None)
-    assert directory.parties() == [record]
-    assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *keys(1)), Forbidden)
+    assert registry.parties() == [record]
+    assert "has been used" in refused(lambda: registry.enrol(code, "clinic", *keys(1)), Forbidden)
 
 
-def test_an_enrolment_whose_answer_was_lost_can_be_made_again(directory, clock):
-    code, _ = directory.new_code("clinic", STREAM)
-    record = directory.enrol(code, "clinic", *keys(0))
+def test_an_enrolment_whose_answer_was_lost_can_be_made_again(registry, clock):
+    code, _ = registry.new_code("clinic", STREAM)
+    record = registry.enrol(code, "clinic", *keys(0))
     clock.now += CODE_LIFE_MS
-    assert directory.enrol(code, "clinic", *keys(0)) == record
-    assert directory.parties() == [record]
-    another, _ = directory.new_code("other", STREAM)
+    assert registry.enrol(code, "clinic", *keys(0)) == record
+    assert registry.parties() == [record]
+    another, _ = registry.new_code("other", STREAM)
     for wrong in (code[:-1] + "x", another):
-        refused(lambda w=wrong: directory.enrol(w, "clinic", *keys(0)), Forbidden)
+        refused(lambda w=wrong: registry.enrol(w, "clinic", *keys(0)), Forbidden)
     mixed = keys(0)[0], keys(1)[1]
-    assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *mixed), Forbidden)
-    directory.rotate("clinic", *keys(2))
-    assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *keys(0)), Forbidden)
-    directory.rotate("clinic", *keys(0))
-    directory.revoke("clinic")
-    assert "has been used" in refused(lambda: directory.enrol(code, "clinic", *keys(0)), Forbidden)
+    assert "has been used" in refused(lambda: registry.enrol(code, "clinic", *mixed), Forbidden)
+    registry.rotate("clinic", *keys(2))
+    assert "has been used" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Forbidden)
+    registry.rotate("clinic", *keys(0))
+    registry.revoke("clinic")
+    assert "has been used" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Forbidden)
 
 
-def test_a_code_is_for_its_name_and_day(directory, clock):
-    code, _ = directory.new_code("clinic", STREAM)
+def test_a_code_is_for_its_name_and_day(registry, clock):
+    code, _ = registry.new_code("clinic", STREAM)
     for wrong, name in ((code, "other"), ("0" * 30, "clinic")):
-        assert "no enrolment code for" in refused(lambda w=wrong, n=name: directory.enrol(w, n, *keys(0)), Forbidden)
+        assert "no enrolment code for" in refused(lambda w=wrong, n=name: registry.enrol(w, n, *keys(0)), Forbidden)
     clock.now += CODE_LIFE_MS
-    assert "has expired" in refused(lambda: directory.enrol(code, "clinic", *keys(0)), Forbidden)
-    assert directory.parties() == []
+    assert "has expired" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Forbidden)
+    assert registry.parties() == []
 
 
-def test_a_refused_enrolment_does_not_use_the_code(directory):
-    enrol(directory, "first", 0)
-    code, _ = directory.new_code("clinic", STREAM)
-    assert "belongs to a party already" in refused(lambda: directory.enrol(code, "clinic", *keys(0)), Conflict)
-    directory.enrol(code, "clinic", *keys(1))
+def test_a_refused_enrolment_does_not_use_the_code(registry):
+    enrol(registry, "first", 0)
+    code, _ = registry.new_code("clinic", STREAM)
+    assert "belongs to a party already" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Conflict)
+    registry.enrol(code, "clinic", *keys(1))
 
 
-def test_names_are_taken_once(directory):
-    first, _ = directory.new_code("clinic", STREAM)
-    second, _ = directory.new_code("clinic", STREAM)
-    directory.enrol(first, "clinic", *keys(0))
-    assert "a party called 'clinic' already" in refused(lambda: directory.enrol(second, "clinic", *keys(1)), Conflict)
-    assert "a party called 'clinic' already" in refused(lambda: directory.new_code("clinic", STREAM), Conflict)
+def test_names_are_taken_once(registry):
+    first, _ = registry.new_code("clinic", STREAM)
+    second, _ = registry.new_code("clinic", STREAM)
+    registry.enrol(first, "clinic", *keys(0))
+    assert "a party called 'clinic' already" in refused(lambda: registry.enrol(second, "clinic", *keys(1)), Conflict)
+    assert "a party called 'clinic' already" in refused(lambda: registry.new_code("clinic", STREAM), Conflict)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\nb", " a", "a ", "curator", "operator", "the parties"])
-def test_names_that_would_mislead_are_refused(directory, name):
+def test_names_that_would_mislead_are_refused(registry, name):
     with pytest.raises(Forbidden, match=r"a party's name has|no party can be called"):
-        directory.new_code(name, STREAM)
+        registry.new_code(name, STREAM)
 
 
-def test_parties_come_in_pages(directory):
+def test_parties_come_in_pages(registry):
     for number, name in enumerate(("c", "a", "b")):
-        enrol(directory, name, number)
-    assert [party.name for party in directory.parties(2)] == ["a", "b"]
-    assert [party.name for party in directory.parties(2, after="b")] == ["c"]
+        enrol(registry, name, number)
+    assert [party.name for party in registry.parties(2)] == ["a", "b"]
+    assert [party.name for party in registry.parties(2, after="b")] == ["c"]
 
 
 # Rotation and revocation
 
 
-def test_keys_rotate(directory):
-    enrol(directory, "clinic", 0)
-    directory.rotate("clinic", *keys(1))
-    assert directory.parties()[0].signing_key == keys(1)[0]
+def test_keys_rotate(registry):
+    enrol(registry, "clinic", 0)
+    registry.rotate("clinic", *keys(1))
+    assert registry.parties()[0].signing_key == keys(1)[0]
 
 
-def test_keys_do_not_rotate_to_those_of_another_party(directory):
-    enrol(directory, "clinic", 0)
-    enrol(directory, "other", 1)
-    assert "belongs to a party already" in refused(lambda: directory.rotate("clinic", *keys(1)), Conflict)
-    assert "no party called 'nobody'" in refused(lambda: directory.rotate("nobody", *keys(2)), NotFound)
+def test_keys_do_not_rotate_to_those_of_another_party(registry):
+    enrol(registry, "clinic", 0)
+    enrol(registry, "other", 1)
+    assert "belongs to a party already" in refused(lambda: registry.rotate("clinic", *keys(1)), Conflict)
+    assert "no party called 'nobody'" in refused(lambda: registry.rotate("nobody", *keys(2)), NotFound)
 
 
-def test_a_revoked_party_keeps_the_time_of_its_revocation(directory, clock):
-    enrol(directory, "clinic")
-    directory.revoke("clinic")
+def test_a_revoked_party_keeps_the_time_of_its_revocation(registry, clock):
+    enrol(registry, "clinic")
+    registry.revoke("clinic")
     clock.advance(5)
-    directory.revoke("clinic")
-    assert directory.parties()[0].revoked == START
-    assert "no party called 'nobody'" in refused(lambda: directory.revoke("nobody"), NotFound)
+    registry.revoke("clinic")
+    assert registry.parties()[0].revoked == START
+    assert "no party called 'nobody'" in refused(lambda: registry.revoke("nobody"), NotFound)
 
 
 # Offers, schemas, members
 
 
-def test_an_offer_brings_its_schema(directory):
-    enrol(directory, "clinic")
-    directory.offer("clinic", "patients", BITS, 30)
-    assert directory.schema(BITS.hash) == BITS
-    assert [(one.hash, one.title) for one in directory.schemas()] == [(BITS.hash, "")]
-    assert "no schema" in refused(lambda: directory.schema(MIXED.hash), NotFound)
+def test_an_offer_brings_its_schema(registry):
+    enrol(registry, "clinic")
+    registry.offer("clinic", "patients", BITS, 30)
+    assert registry.schema(BITS.hash) == BITS
+    assert [(one.hash, one.title) for one in registry.schemas()] == [(BITS.hash, "")]
+    assert "no schema" in refused(lambda: registry.schema(MIXED.hash), NotFound)
 
 
-def test_a_schema_is_kept_once_and_pages_are_by_hash(directory):
+def test_a_schema_is_kept_once_and_pages_are_by_hash(registry):
     for schema in (BITS, MIXED, BITS):
-        directory.add_schema(schema)
+        registry.add_schema(schema)
     first, second = sorted([BITS.hash, MIXED.hash])
-    assert [one.hash for one in directory.schemas(1)] == [first]
-    assert [one.hash for one in directory.schemas(1, after=first)] == [second]
+    assert [one.hash for one in registry.schemas(1)] == [first]
+    assert [one.hash for one in registry.schemas(1, after=first)] == [second]
 
 
-def test_the_newest_offer_counts(directory, clock):
-    enrol(directory, "clinic")
+def test_the_newest_offer_counts(registry, clock):
+    enrol(registry, "clinic")
     for dataset, schema, rows in (("old", BITS, 30), ("new", BITS, 31), ("other", MIXED, 5), ("old", BITS, 32)):
         clock.advance(1)
-        directory.offer("clinic", dataset, schema, rows)
-    assert len(directory.offers()) == 3
-    assert [member.rows for member in directory.members(BITS.hash, None)] == [32]
+        registry.offer("clinic", dataset, schema, rows)
+    assert len(registry.offers()) == 3
+    assert [member.rows for member in registry.members(BITS.hash, None)] == [32]
 
 
-def test_members_are_those_asked_for_in_their_order(directory):
+def test_members_are_those_asked_for_in_their_order(registry):
     for number, name in enumerate(("a", "b", "c")):
-        enrol(directory, name, number)
-        directory.offer(name, "rows", BITS, 10 + number)
-    assert [(m.name, m.rows) for m in directory.members(BITS.hash, ["c", "a"])] == [("c", 12), ("a", 10)]
-    directory.revoke("a")
-    assert [member.name for member in directory.members(BITS.hash, None)] == ["b", "c"]
-    assert "revoked" in refused(lambda: directory.members(BITS.hash, ["a"]), PlanError)
-    assert "no party 'x'" in refused(lambda: directory.members(BITS.hash, ["x"]), PlanError)
-    assert "b offers no rows of the schema" in refused(lambda: directory.members(MIXED.hash, ["b"]), PlanError)
+        enrol(registry, name, number)
+        registry.offer(name, "rows", BITS, 10 + number)
+    assert [(m.name, m.rows) for m in registry.members(BITS.hash, ["c", "a"])] == [("c", 12), ("a", 10)]
+    registry.revoke("a")
+    assert [member.name for member in registry.members(BITS.hash, None)] == ["b", "c"]
+    assert "revoked" in refused(lambda: registry.members(BITS.hash, ["a"]), PlanError)
+    assert "no party 'x'" in refused(lambda: registry.members(BITS.hash, ["x"]), PlanError)
+    assert "b offers no rows of the schema" in refused(lambda: registry.members(MIXED.hash, ["b"]), PlanError)

@@ -15,12 +15,12 @@ import pytest
 
 from crypto.signing import fingerprint
 from curator.accounts.authentication import Authentication
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
+from curator.clock import system_clock
 from curator.commands.main import main
 from curator.errors import NotAuthenticated, SettingsError
 from curator.home.keys import CuratorKeys
 from curator.home.tls import client_context
-from curator.runs.ports import system_clock
 from curator.server import listening
 from curator.settings import Settings
 from curator.store.store import Store
@@ -87,7 +87,7 @@ def test_a_code_is_made_for_a_name(tmp_path: Path, capsys: pytest.CaptureFixture
     home = ["--home", str(tmp_path)]
     told(capsys, "init", *home)
     made = told(capsys, "code", "north", *home)
-    Directory(Store.open(Settings(home=tmp_path).store_url), system_clock).enrol(
+    Registry(Store.open(Settings(home=tmp_path).store_url), system_clock).enrol(
         parted(made["code"])[0], "north", b"\x01" * 32, b"\x02" * 32
     )
     assert "there is a party called 'north'" in complaint(capsys, "code", "north", *home)

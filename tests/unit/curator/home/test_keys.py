@@ -3,9 +3,9 @@
 import pytest
 
 from crypto.randomness import Stream
+from curator.clock import system_clock
 from curator.errors import SettingsError
 from curator.home.keys import CuratorKeys
-from curator.runs.ports import system_clock
 from curator.settings import Settings
 
 STREAM = Stream.keyed(b"test", "keys")

@@ -78,7 +78,7 @@ def test_a_partys_signature_is_no_operators_key(desk: Desk) -> None:
 def test_a_revoked_operator_key_opens_nothing(desk: Desk) -> None:
     async def story(api: Api) -> None:
         assert (await api.operator("GET", "/v1/runs")).status_code == 200
-        desk.orchestrator.directory.revoke_operator_key("tests")
+        desk.orchestrator.registry.revoke_operator_key("tests")
         refused(await api.operator("GET", "/v1/runs"), 401, "no operator's key of this curator")
 
     with_api(desk, story)

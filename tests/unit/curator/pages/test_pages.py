@@ -10,7 +10,7 @@ from markupsafe import escape
 from sqlalchemy import event
 
 from crypto.randomness import Stream
-from curator import interface as wire
+from curator import interface
 from curator.accounts.sessions import LIFE_SECONDS
 from curator.http.dependencies import COOKIE
 from curator.pages import plan_form
@@ -123,7 +123,7 @@ def test_a_session_ends_at_its_hour_when_one_signs_out_and_with_its_key(desk):
         assert (await api.http.get("/runs", headers={"Cookie": f"{COOKIE}={old}"})).status_code == 303
 
         await sign_in(api)
-        desk.orchestrator.directory.revoke_operator_key("tests")
+        desk.orchestrator.registry.revoke_operator_key("tests")
         assert (await api.http.get("/runs")).status_code == 303
 
     with_api(desk, story)
@@ -275,7 +275,7 @@ def test_a_form_sent_twice_is_one_run_and_with_another_plan_another(desk):
 def test_every_option_of_a_plan_is_in_the_form():
     first, more = fields()
     named = {field.name for field in (*first, *more)} | {"schema", "parties"}
-    assert named == set(wire.PlanRequest.model_json_schema()["properties"])
+    assert named == set(interface.PlanRequest.model_json_schema()["properties"])
     by_name = {field.name: field for field in (*first, *more)}
     assert by_name["noise"] == Field(
         "noise", "Noise", by_name["noise"].hint, "choice", ("selected", "distributed", "local"), False, "", None, None
@@ -286,8 +286,8 @@ def test_every_option_of_a_plan_is_in_the_form():
 
 
 def test_an_option_that_is_new_appears_by_itself(monkeypatch):
-    class Wider(wire.PlanRequest):
-        zeal: wire._Patience | None = wire.Field(default=None, description="how much of it")
+    class Wider(interface.PlanRequest):
+        zeal: interface._Patience | None = interface.Field(default=None, description="how much of it")
 
     monkeypatch.setattr(plan_form, "PlanRequest", Wider)
     found = next(field for field in fields()[1] if field.name == "zeal")
@@ -310,7 +310,7 @@ def test_a_code_is_shown_once_and_works(desk):
         answer = await send(api, "/parties/codes", name=" Süd Klinik ")
         code = re.search(r'<code id="code">(\w+)[.\w]*</code>', answer.text)[1]
         assert code not in (await api.http.get("/parties")).text
-        desk.orchestrator.directory.enrol(code, "Süd Klinik", bytes(32), bytes(32))
+        desk.orchestrator.registry.enrol(code, "Süd Klinik", bytes(32), bytes(32))
         assert "Süd Klinik" in (await api.http.get("/parties")).text
         for name, reason in (("party-1", "a party called"), ("curator", "can be called"), ("<b>", "letters, digits")):
             answer = await send(api, "/parties/codes", name=name)
@@ -444,7 +444,7 @@ def test_cancelling_needs_the_form_and_gives_the_reason(desk):
 def test_names_and_reasons_of_others_are_text_and_never_markup(tmp_path):
     desk = Desk(tmp_path)
     try:
-        desk.orchestrator.directory.new_operator_key('<img src="x">', Stream.keyed(b"x"))
+        desk.orchestrator.registry.new_operator_key('<img src="x">', Stream.keyed(b"x"))
         assert formats.human("<b>x</b>") == '<bdi dir="auto">&lt;b&gt;x&lt;/b&gt;</bdi>'
         assert "<b>" not in formats.exact_number("4/5")
     finally:

@@ -129,7 +129,7 @@ def test_a_run_begins_with_the_keys_of_that_moment(desk, monkeypatch):
     prepared = orchestrator.begun
 
     def rotated_meanwhile(*arguments):
-        desk.orchestrator.directory.rotate("party-2", b"s" * 32, b"e" * 32)
+        desk.orchestrator.registry.rotate("party-2", b"s" * 32, b"e" * 32)
         return prepared(*arguments)
 
     monkeypatch.setattr(orchestrator, "begun", rotated_meanwhile)
@@ -248,7 +248,7 @@ def test_a_party_sees_its_own_runs_and_receipts(desk):
     assert [(one.run, one.state) for one in desk.views.of_party("party-1")] == [(run, "joining")]
     assert desk.views.of_party("party-3") == []
     (receipt,) = desk.views.receipts("party-1")
-    assert (receipt.run, receipt.step, receipt.charge) == (run, "joining", "0")
+    assert (receipt.run, receipt.step, receipt.charge) == (run, "joining", 0)
     assert receipt.digest == hashlib.sha256(sent.body).hexdigest()
     assert receipt.signature == sent.receipt.hex()
     assert desk.views.receipts("party-2") == []
@@ -332,7 +332,7 @@ def test_a_refusal_later_fails_the_run(desk):
         desk.deliver(desk.parties[number], outgoing(desk, number))
     desk.deliver(desk.parties[2], desk.parties[2].refuse(run, desk.orchestrator.inbox("party-3")[1], "no budget"))
     assert state(desk, run) == ("failed", "party-3")
-    assert desk.views.receipts("party-3")[-1].charge == "0"
+    assert desk.views.receipts("party-3")[-1].charge == 0
     assert kinds(desk, run)[-2:] == ["answered", "ended"]
 
 
@@ -436,7 +436,7 @@ def test_a_revoked_party_ends_its_runs(desk):
 
 def test_a_kill_between_revoking_and_ending_is_made_good(desk):
     run = desk.run(**PLAIN)
-    desk.orchestrator.directory.revoke("party-3")
+    desk.orchestrator.registry.revoke("party-3")
     desk.restart()
     assert state(desk, run) == ("failed", "party-3")
 
@@ -444,10 +444,10 @@ def test_a_kill_between_revoking_and_ending_is_made_good(desk):
 def test_keys_do_not_rotate_during_a_run(desk):
     run = desk.run(parties=["party-1", "party-2"], **PLAIN)
     with pytest.raises(Conflict, match=f"run {run} goes on with the present keys of party-1"):
-        desk.orchestrator.directory.rotate("party-1", b"s" * 32, b"e" * 32)
-    desk.orchestrator.directory.rotate("party-3", b"s" * 32, b"e" * 32)
+        desk.orchestrator.registry.rotate("party-1", b"s" * 32, b"e" * 32)
+    desk.orchestrator.registry.rotate("party-3", b"s" * 32, b"e" * 32)
     desk.orchestrator.cancel(run)
-    desk.orchestrator.directory.rotate("party-1", b"t" * 32, b"e" * 32)
+    desk.orchestrator.registry.rotate("party-1", b"t" * 32, b"e" * 32)
 
 
 def test_who_does_not_join_in_time_is_named(desk):

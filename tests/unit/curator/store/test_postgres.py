@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from crypto.randomness import Stream
 from curator.accounts.authentication import Authentication
-from curator.accounts.registry import Directory
+from curator.accounts.registry import Registry
 from curator.errors import Conflict, Forbidden, Replayed, SettingsError, StoreUnavailable
 from curator.store.migrations import MIGRATIONS, migrate
 from curator.store.store import Store
@@ -131,10 +131,10 @@ def test_confirmed_means_on_the_disk(store):
 
 
 def test_codes_names_and_nonces_serve_once(store):
-    directory = Directory(store, Clock())
-    codes = [directory.new_code("clinic", Stream.keyed(b"code", str(n)))[0] for n in range(4)]
+    registry = Registry(store, Clock())
+    codes = [registry.new_code("clinic", Stream.keyed(b"code", str(n)))[0] for n in range(4)]
     keys = [(identity(n).signing.public, identity(n).exchange.public) for n in range(4)]
-    calls = [lambda n=n: directory.enrol(codes[n], "clinic", *keys[0]) for n in range(4)]
+    calls = [lambda n=n: registry.enrol(codes[n], "clinic", *keys[0]) for n in range(4)]
     outcomes = at_once(*calls)
     assert outcomes.count(None) == 1
     assert all(isinstance(error, Conflict | IntegrityError) for error in outcomes if error is not None)
@@ -142,16 +142,16 @@ def test_codes_names_and_nonces_serve_once(store):
     assert outcomes.count(None) == 1
     assert all(isinstance(error, Replayed) for error in outcomes if error is not None)
     with pytest.raises(Forbidden):
-        directory.enrol("0" * 30, "clinic", *keys[1])
+        registry.enrol("0" * 30, "clinic", *keys[1])
 
 
 def test_offers_replace_each_other(store):
-    directory = Directory(store, Clock())
-    code, _ = directory.new_code("clinic", Stream.keyed(b"code"))
-    directory.enrol(code, "clinic", identity(0).signing.public, identity(0).exchange.public)
+    registry = Registry(store, Clock())
+    code, _ = registry.new_code("clinic", Stream.keyed(b"code"))
+    registry.enrol(code, "clinic", identity(0).signing.public, identity(0).exchange.public)
     for rows in (1, 2):
-        directory.offer("clinic", "patients", BITS, rows)
-    assert [offer.rows for offer in directory.offers()] == [2]
+        registry.offer("clinic", "patients", BITS, rows)
+    assert [offer.rows for offer in registry.offers()] == [2]
 
 
 @pytest.mark.parametrize("wishes", [{}, {"noise": "distributed"}])

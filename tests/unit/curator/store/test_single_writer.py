@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from curator.errors import Displaced, SettingsError
-from curator.store import single_writer as sole_curator
+from curator.store import single_writer
 from curator.store.run_records import remember
 from curator.store.store import Store
 from tests.support.postgres import postgres_server
@@ -40,7 +40,7 @@ def url(request, tmp_path, server) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(sole_curator, "_PATIENCE", 0.1)
+    monkeypatch.setattr(single_writer, "_PATIENCE", 0.1)
 
 
 def write(store: Store, name: str) -> None:

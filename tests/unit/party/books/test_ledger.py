@@ -12,7 +12,7 @@ from party.books.ledger import REFUSAL, Ledger
 from party.books.ledger_tables import APPLICATION, MIGRATIONS, RECOVERED
 from party.errors import AnsweredOtherwise, BudgetExhausted, DiskFull, LedgerError, PolicyRefusal, Unreadable
 from protocol.errors import OutOfTurn, PeerError
-from protocol.messages.http import Receipt
+from protocol.messages.http import SentReceipt
 
 HALF, THIRD, ONE = Fraction(1, 2), Fraction(1, 3), Fraction(1)
 
@@ -45,7 +45,7 @@ def record(ledger, run="run-1", step="correlations", charge=HALF, request="q", r
 
 def receipt(run, step, charge=HALF, reply=b"bytes"):
     digest = hashlib.sha256(reply).hexdigest()
-    return Receipt(run=run, plan=hash_of(run), step=step, charge=charge, digest=digest, signature="0" * 128)
+    return SentReceipt(run=run, plan=hash_of(run), step=step, charge=charge, digest=digest, signature="0" * 128)
 
 
 @pytest.fixture

@@ -13,14 +13,13 @@ import pytest
 from fastapi import Request, Response
 
 from crypto.signing import SigningKey
-from party.commands import result as said
 from party.commands.main import main
-from party.curator_link.client import Backoff
 from party.home import settings
+from party.home.layout import Home
 from party.views import amount
 from protocol.messages.fingerprint_words import spoken
-from tests.support.fake_curator import NOW, URL, FakeCurator
-from tests.support.party import NO_DELTA, Party, fingerprint_of, make_home, no_wait, run_terms, write_keys
+from tests.support.fake_curator import URL, FakeCurator
+from tests.support.party import NO_DELTA, Party, fingerprint_of, make_home, run_terms, seams_to, write_keys
 from tests.support.small_runs import BITS, MIXED, identity
 
 RUN = "run-1"
@@ -41,12 +40,8 @@ port = 0
 
 
 @pytest.fixture
-def fake(monkeypatch) -> FakeCurator:
-    curator = FakeCurator()
-    options = {"transport": curator.transport(), "clock": lambda: NOW, "sleep": no_wait, "backoff": Backoff(0, 0)}
-    for name, option in options.items():
-        monkeypatch.setitem(said.line_options, name, option)
-    return curator
+def fake() -> FakeCurator:
+    return FakeCurator()
 
 
 @pytest.fixture
@@ -61,11 +56,11 @@ def home(tmp_path, fake) -> Path:
 
 
 @pytest.fixture
-def told(capsys) -> Any:
+def told(capsys, fake) -> Any:
     """Runs a command; gives its exit code, what it prints and what it complains of."""
 
     def tell(*words: object) -> tuple[int, str, str]:
-        code = main([str(word) for word in words])
+        code = main([str(word) for word in words], seams_to(fake))
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
@@ -86,7 +81,7 @@ def test_init_makes_a_home_and_keeps_what_is_there(tmp_path, told):
     assert "your fingerprint: " in text
     assert (home / "keys" / "identity.json").stat().st_mode & 0o777 == 0o600
     assert home.stat().st_mode & 0o777 == 0o700
-    settings.load(settings.Home(home))  # the commented template is valid
+    settings.load(Home(home))  # the commented template is valid
     (home / "party.toml").write_text(TOML)
     first = json.loads(told("init", "--home", home, "--json")[1])
     assert first["new"] is False
@@ -109,7 +104,7 @@ def test_enrolment_shows_every_fingerprint(fake, home, told):
     assert f"North (you)          {own}" in text
     assert f"South                {fingerprint_of(3)}   compare with its data owner" in text
     assert f"West                 {fingerprint_of(4)}   revoked by the operator" in text
-    noted = settings.load(settings.Home(home)).curator
+    noted = settings.load(Home(home)).curator
     assert (noted.name, noted.url, noted.key) == ("North", URL, fake.key.public.hex())
     again = told("enrol", "--home", home, "--curator", URL, "--name", "North")
     assert again[:2] == (0, "enrolled as North already; nothing was done\n")
@@ -123,7 +118,7 @@ def test_a_wrong_code_is_refused_in_the_curators_words(fake, home, told):
     code, _, complaint = told("enrol", "--home", home, "--curator", URL, "--code", wrong, "--name", "North")
     assert code == 3
     assert complaint == "subn-party: the curator refuses: this code is not valid for this name\n"
-    assert settings.load(settings.Home(home)).curator is None
+    assert settings.load(Home(home)).curator is None
 
 
 def test_a_curator_that_the_code_does_not_prove_is_not_noted(fake, home, told):
@@ -133,7 +128,7 @@ def test_a_curator_that_the_code_does_not_prove_is_not_noted(fake, home, told):
     assert returned == 3
     assert "is not the curator that your code was made by" in complaint
     assert fake.requests == ["GET /v1/introduction"]  # the secret half has not left
-    assert settings.load(settings.Home(home)).curator is None
+    assert settings.load(Home(home)).curator is None
 
 
 @pytest.mark.parametrize("code", ["code-1", "code-1.", f"code-1.{'0' * 31}", f"code-1.{'x' * 32}", "." + "0" * 32])
@@ -152,7 +147,7 @@ def test_enrolment_takes_what_the_environment_says(fake, home, told, monkeypatch
     (tmp_path / "code").write_text(fake.code("North") + "\n")
     monkeypatch.setenv("SUBN_PARTY_CODE_FILE", str(tmp_path / "code"))
     assert told("enrol", "--home", home)[0] == 0
-    assert settings.load(settings.Home(home)).curator.name == "North"
+    assert settings.load(Home(home)).curator.name == "North"
 
 
 def test_a_curator_with_new_keys_is_recognised_by_its_new_pin_only(fake, home, told):
@@ -163,7 +158,7 @@ def test_a_curator_with_new_keys_is_recognised_by_its_new_pin_only(fake, home, t
     assert told("recognise", "--home", home, old)[0] == 3
     assert told("recognise", "--home", home, fake.pin[:16] + " " + fake.pin[16:].upper())[0] == 0
     assert told("peers", "--home", home)[0] == 0
-    noted = settings.load(settings.Home(home)).curator
+    noted = settings.load(Home(home)).curator
     assert (noted.key, noted.url, noted.ca) == (fake.key.public.hex(), URL, "system")
 
 
@@ -435,7 +430,7 @@ def forgotten(tmp_path: Path, fake: FakeCurator, more: str = "") -> Party:
     for other in others:
         other.turns()
     party.turns()
-    party.house.ledger.close()
+    party.opened.ledger.close()
     for file in party.home.path.glob("ledger.db*"):
         file.unlink()
     party.home.settings.write_text(party.home.settings.read_text() + more)

@@ -8,21 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from party.commands import result as said
 from party.commands.main import main
-from party.curator_link.client import Backoff
-from tests.support.fake_curator import NOW, FakeCurator
+from tests.support.fake_curator import FakeCurator
 from tests.support.owner import TOKEN, served, with_history
-from tests.support.party import Party, no_wait, write_keys
+from tests.support.party import Party, seams_to, write_keys
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCurator:
-    curator = FakeCurator()
-    options = {"transport": curator.transport(), "clock": lambda: NOW, "sleep": no_wait, "backoff": Backoff(0, 0)}
-    for name, option in options.items():
-        monkeypatch.setitem(said.line_options, name, option)
-    return curator
+def fake() -> FakeCurator:
+    return FakeCurator()
 
 
 @pytest.fixture
@@ -30,13 +24,13 @@ def party(tmp_path: Path, fake: FakeCurator) -> Iterator[Party]:
     found = with_history(tmp_path, fake)[0]
     write_keys(found.home, 0)
     yield found
-    found.house.ledger.close()
+    found.opened.ledger.close()
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str], party: Party) -> Any:
+def told(capsys: pytest.CaptureFixture[str], party: Party, fake: FakeCurator) -> Any:
     def tell(*words: str) -> tuple[int, str, str]:
-        code = main([words[0], "--home", str(party.home.path), *words[1:]])
+        code = main([words[0], "--home", str(party.home.path), *words[1:]], seams_to(fake))
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 

@@ -5,7 +5,9 @@ from fractions import Fraction
 import pytest
 
 from party.errors import SettingsError
-from party.home.settings import Home, add_curator, add_peer, dataset_for, load, schema_of, template, write_new
+from party.files import write_file
+from party.home.layout import Home
+from party.home.settings import add_curator, add_peer, dataset_for, load, schema_of, template
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED
 
@@ -16,7 +18,7 @@ PRINT = "0123 4567 89ab cdef 0123 4567 89ab cdef"
 @pytest.fixture
 def home(tmp_path):
     home = Home(tmp_path)
-    write_new(home.settings, template())
+    write_file(home.settings, template())
     return home
 
 

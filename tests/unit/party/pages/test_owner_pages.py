@@ -14,7 +14,7 @@ import pytest
 
 from party.app import make_app
 from party.commands.main import main
-from party.comparison import comparison as comparing
+from party.comparison import comparison
 from party.operations.health import Health
 from party.pages.guard import HEADERS
 from party.pages.routes import _Guards
@@ -35,7 +35,7 @@ class Visitor:
     def __init__(self, party: Party, is_connected: bool = True, trouble: str | None = None) -> None:
         line = party.line(tries=1) if is_connected else None
         self.party = party
-        self.app = make_app(party.house, TOKEN, Health(party.house, lambda: trouble), line, Door())
+        self.app = make_app(party.opened, TOKEN, Health(party.opened, lambda: trouble), line, Door())
         self.cookies: dict[str, str] = {}
 
     def send(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -79,7 +79,7 @@ def party(tmp_path: Path, fake: FakeCurator) -> Iterator[Party]:
     write_keys(found.home, 0)
     ask(fake, found, "run-2", epsilon="1/3")
     yield found
-    found.house.ledger.close()
+    found.opened.ledger.close()
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def visitor(party: Party) -> Visitor:
 
 
 def plan(party: Party, run: str) -> str:
-    return party.house.known(run).plan_hash
+    return party.opened.known(run).plan_hash
 
 
 def words(answer: httpx.Response) -> str:
@@ -111,7 +111,7 @@ def test_nothing_is_shown_to_who_has_not_signed_in(party: Party) -> None:
 
 def test_a_made_up_cookie_opens_nothing(party: Party) -> None:
     stranger = Visitor(party)
-    stranger.cookies = {_Guards(party.house, Door()).cookie: "0" * 64}
+    stranger.cookies = {_Guards(party.opened, Door()).cookie: "0" * 64}
     assert stranger.get("/").status_code == 401
 
 
@@ -200,20 +200,20 @@ def test_no_page_holds_what_the_policy_forbids(party: Party, visitor: Visitor) -
 def test_a_form_of_somebody_else_does_nothing(party: Party, visitor: Visitor, action: str, wrong: Any) -> None:
     answer = visitor.send("POST", f"/requests/{plan(party, 'run-2')}/{action}", **wrong)
     assert answer.status_code == 401
-    assert party.house.known("run-2").state == "asked"
+    assert party.opened.known("run-2").state == "asked"
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9999", "null"])
 def test_a_form_from_another_origin_does_nothing(party: Party, visitor: Visitor, origin: str) -> None:
     answer = visitor.post(f"/requests/{plan(party, 'run-2')}/accept", headers={"Origin": origin})
     assert answer.status_code == 401
-    assert party.house.known("run-2").state == "asked"
+    assert party.opened.known("run-2").state == "asked"
 
 
 def test_looking_decides_nothing(party: Party, visitor: Visitor) -> None:
     for action in ("accept", "refuse"):
         assert visitor.get(f"/requests/{plan(party, 'run-2')}/{action}").status_code in (404, 405)
-    assert party.house.known("run-2").state == "asked"
+    assert party.opened.known("run-2").state == "asked"
 
 
 def test_accepting_on_the_page(party: Party, visitor: Visitor, fake: FakeCurator) -> None:
@@ -259,7 +259,7 @@ def test_numbers_on_the_pages_in_json_on_the_command_line_and_in_the_ledger_are_
         assert {name: value for name, value in listed.items() if name != "steps"} == {
             name: value for name, value in facts.items() if name != "steps"
         }
-        assert Fraction(facts["price"]) == party.house.known(run).price
+        assert Fraction(facts["price"]) == party.opened.known(run).price
         assert Fraction(facts["spent"]) == sum(entry.charge for entry in party.ledger.entries(run=run))
         page = words(visitor.get(f"/requests/{plan(party, run)}"))
         odds = facts["odds"]
@@ -407,7 +407,7 @@ def test_the_comparison_asks_for_the_table_and_nothing_of_it_goes_out(
     assert party.logged[logged:] == []
     assert not [record for record in caplog.records if record.name.startswith(("party", "protocol"))]
     assert capfd.readouterr() == ("", "")
-    found = comparing.kept(party.house, party.house.known("run-1"))
+    found = comparison.kept(party.opened, party.opened.known("run-1"))
     assert found is not None
     page = words(visitor.get(path))
     for number in ("one_way", "two_way", "halves_two_way"):
@@ -461,7 +461,7 @@ def test_what_a_library_says_of_an_error_is_not_repeated(party: Party, monkeypat
     def broken(*_arguments: Any) -> Any:
         raise ValueError("the patient in row 7 is 104 years old")
 
-    monkeypatch.setattr(comparing, "distances", broken)
+    monkeypatch.setattr(comparison, "distances", broken)
     answer = Visitor(party).sign_in().post(f"/requests/{plan(party, 'run-1')}/comparison")
     assert "could not be worked out (ValueError)" in words(answer)
     assert "104" not in answer.text
