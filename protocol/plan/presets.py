@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
-from protocol.plan.plan import Member, Method, Plan, Preset
+from protocol.plan.options import Method, Preset
+from protocol.plan.plan import Member, Plan
 from protocol.plan.tuning import tuned
 from protocol.privacy.mechanisms import LAWS
 from protocol.privacy.zcdp import largest_rho
