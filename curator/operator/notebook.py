@@ -34,14 +34,14 @@ from protocol.run.manifest import Manifest, verify_manifest
 
 ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Asking = TypeVar("Asking", bound=Callable[..., Any])
 
 DEFAULT_URL = "https://127.0.0.1:8460"
 _POLL_SECONDS = 0.5
 _PATIENCE = 60.0  # seconds for which a curator may be away, as in a restart
 
 
-def _with_plan_options(method: Method) -> Method:
+def with_plan_options(method: Asking) -> Asking:
     """The method, which names every option of a plan in its signature and its help.
 
     Completion and help in a notebook read both.
@@ -116,12 +116,12 @@ class Curator:
     def schemas(self) -> list[wire.SchemaEntry]:
         return [wire.SchemaEntry.model_validate(one) for one in self._client.schemas()]
 
-    @_with_plan_options
+    @with_plan_options
     def plan(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> Plan:
         """Price a run; nothing is kept or spent. `schema` is a file, its content, or the hash of a known one."""
         return Plan.model_validate(self._client.plan(self._body(schema, epsilon, wishes)))
 
-    @_with_plan_options
+    @with_plan_options
     def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> "Run":
         """Start a run; it waits for its parties to join."""
         key = Stream.system().take(16).hex()

@@ -122,7 +122,7 @@ class PlanOptions(BaseModel):
             "Updates",
             "how the first network is improved. guided: by pairs that the model so far answers worst; accumulate: by "
             "each party in turn; joint: by all parties at once; replace: as in the paper, charged K - k + 1 times",
-            "guided; with preset paper replace",
+            "guided; in the papers' networks accumulate, with preset paper replace",
             concerns="method dp-subn",
         ),
     ]
