@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from protocol.messages.tasks import Hash
-from protocol.plan.options import PLAN_OPTIONS, Method, PlanOption
+from protocol.options import PLAN_OPTIONS, Method, PlanOption
 
 RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]
 ENDS: tuple[RunStateName, ...] = ("finished", "failed", "refused", "cancelled", "timed_out")

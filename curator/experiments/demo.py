@@ -24,7 +24,7 @@ from curator.operator.plan_options import add_plan_option
 from curator.operator.progress import Screen, describe_run
 from protocol.errors import PlanError
 from protocol.exact import exact
-from protocol.plan.options import PLAN_OPTIONS
+from protocol.options import PLAN_OPTIONS
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.schema import Schema
 

@@ -23,8 +23,8 @@ from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.forecast.error import predicted
 from protocol.identity import Identity
+from protocol.options import Method, Preset
 from protocol.plan.agreement import agree
-from protocol.plan.options import Method, Preset
 from protocol.plan.presets import make_plan
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms

@@ -29,7 +29,7 @@ from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
 from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
-from protocol.plan.options import PLAN_OPTIONS, Kind, PlanOption
+from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 from protocol.run.manifest import Manifest, verify_manifest
 
 ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like

@@ -1,6 +1,6 @@
 """The options of a plan on a command line and in a request, alike for experiments and for real runs.
 
-It does not know which options there are (`protocol.plan.options`), or what is done with them.
+It does not know which options there are (`protocol.options`), or what is done with them.
 """
 
 import argparse
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from protocol.exact import exact
-from protocol.plan.options import PLAN_OPTIONS, Kind, PlanOption
+from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 
 _APART = ("epsilon", "method", "preset")  # what every plan is made from; all else is a wish
 

@@ -19,7 +19,7 @@ from party.errors import SettingsError
 from party.home.settings_template import TEMPLATE
 from protocol.errors import SchemaError
 from protocol.exact import Exact
-from protocol.plan.options import Method, Noise, Update
+from protocol.options import Method, Noise, Update
 from protocol.plan.plan import Name
 from protocol.tables.coding import Rule
 from protocol.tables.schema import Schema

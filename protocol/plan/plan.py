@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
-from protocol.plan.options import PlanOptions
+from protocol.options import PlanOptions
 from protocol.privacy.mechanisms import LAWS, NoiseLaw
 
 Estimate = Literal["network", "graphical-model"]

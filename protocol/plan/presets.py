@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
-from protocol.plan.options import Method, Preset
+from protocol.options import Method, Preset
 from protocol.plan.plan import Member, Plan
 from protocol.plan.tuning import tuned
 from protocol.privacy.mechanisms import LAWS

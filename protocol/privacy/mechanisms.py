@@ -7,7 +7,7 @@ A budget is an epsilon or a rho. A `rate` says how narrow the noise is: alpha fo
 
 import math
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from crypto.sampling.gaussian import discrete_gaussian, gaussian_bound, gaussian_variance
 from crypto.sampling.laplace import discrete_laplace, laplace_bound, laplace_variance, polya_bound, polya_share
+from protocol.options import Choice, Privacy
 from protocol.privacy.zcdp import root_below, share_variance
 
 Vector = NDArray[np.int64]
-Privacy = Literal["pure", "zcdp"]
-Choice = Literal["permute-and-flip", "exponential"]
 
 # Privacy: bounded neighbours. Changing one row's values takes one count down and another up (SPEC section 1).
 SENSITIVITY = 2  # in L1; and the square of the sensitivity in L2

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from protocol.plan.options import PLAN_OPTIONS, PlanOption
+from protocol.options import PLAN_OPTIONS, PlanOption
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,7 +14,7 @@ from curator.experiments.sweep.grid import Cell
 from curator.operator import notebook
 from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.pages import plan_form
-from protocol.plan.options import PLAN_OPTIONS, Option, PlanOptions, options_of
+from protocol.options import PLAN_OPTIONS, Option, PlanOptions, options_of
 
 BESIDE = {"schema", "parties", "join_seconds", "step_seconds"}  # of a request, but not of a plan
 

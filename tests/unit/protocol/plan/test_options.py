@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from protocol.plan.options import PLAN_OPTIONS, PlanOption
+from protocol.options import PLAN_OPTIONS, PlanOption
 from protocol.plan.plan import Plan
 from tests.support.small_runs import BITS, MIXED, plan_of
 

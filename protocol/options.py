@@ -1,6 +1,7 @@
 """The options of a plan: one list, from which command line, notebook, form, HTTP interface and README follow.
 
 It does not know what an option does, or what the presets make of it. A new option is one more field of `PlanOptions`.
+It stands below everything that implements an option, and loads no numerical library: a command shows its help at once.
 """
 
 from collections.abc import Mapping
@@ -12,14 +13,15 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from protocol.exact import Exact
-from protocol.privacy.mechanisms import Choice, Privacy
-from protocol.tables.encoding import EncodingName
 
 Method = Literal["dp-subn", "dp-ccbn", "independent"]
 Preset = Literal["recommended", "paper"]
+Privacy = Literal["pure", "zcdp"]
 Noise = Literal["selected", "distributed", "local"]
 Update = Literal["accumulate", "replace", "joint", "guided"]
+EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 ScoreName = Literal["I", "F", "R", "M"]
+Choice = Literal["permute-and-flip", "exponential"]
 Kind = Literal["choice", "number", "exact", "exacts"]
 
 _Exact = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
