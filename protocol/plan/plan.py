@@ -1,7 +1,7 @@
 """The plan: everything that a run will do, in public numbers, agreed before any row is read.
 
-It does not know what follows from it (`terms`), how its options are described (`options`) or how good defaults are
-chosen (`presets`).
+It does not know what follows from it (`protocol.plan.terms`), how its options are described (`protocol.options`) or how
+good defaults are chosen (`protocol.plan.presets`).
 """
 
 from typing import Annotated, Literal
