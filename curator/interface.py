@@ -4,22 +4,17 @@ It does not know how requests are served, and it holds no secrets.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from protocol.exact import Exact
 from protocol.messages.http import Asked, PartyName, PublicKey, RunId, RunStateName, Told
 from protocol.messages.tasks import Hash
-from protocol.plan.plan import Method, Preset, ScoreName, Update
-from protocol.privacy.mechanisms import Choice, Privacy
-from protocol.privacy.noise_modes import Noise
-from protocol.tables.encoding import EncodingName
+from protocol.options import PLAN_OPTIONS, Method, PlanOption
 
 Item = TypeVar("Item")
 _Patience = Annotated[int, Field(ge=1, le=365 * 24 * 3600)]
 SentText = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
-_ExactText = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
 
 
 # What operators ask
@@ -59,38 +54,51 @@ class SchemaEntry(Told):
     attributes: Annotated[int, Field(description="how many")]
 
 
-class PlanRequest(Asked):
-    """The wishes of `subn simulate`; what is left out the preset decides."""
+Model = TypeVar("Model", bound=BaseModel)
 
+
+def with_plan_options(model: type[Model]) -> type[Model]:
+    """A model like this one, with a field for every option of a plan."""
+    options: dict[str, Any] = {name: _asked_for(option) for name, option in PLAN_OPTIONS.items()}
+    return create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **options)
+
+
+def _asked_for(option: PlanOption) -> tuple[Any, Any]:
+    """The type and the field of an option in a request. Where the preset decides, null is allowed and the default."""
+    words, kind = option.words, option.type
+    if option.kind == "exacts":
+        kind = list[get_args(kind)[0]]  # type: ignore[misc]  # a type that is known at run time only
+    metadata = option.constraints if words.bounds is None else (*option.constraints, words.bounds)
+    if metadata:
+        kind = Annotated[(kind, *metadata)]
+    if not words.is_required and words.value is None:
+        kind = kind | None
+    default = ... if words.is_required else words.value
+    return kind, Field(default, title=words.label, description=option.sentence)
+
+
+@with_plan_options
+class _Planned(Asked):
     schema_hash: Annotated[Hash, Field(alias="schema")]
     parties: Annotated[list[PartyName], Field(min_length=1, max_length=1000)] | None = Field(
         default=None, description="names, or null for all that offer rows of this schema"
     )
-    epsilon: _ExactText
-    method: Method = "dp-subn"
-    preset: Preset = "recommended"
-    privacy: Privacy | None = None
-    delta: _ExactText | None = Field(default=None, description="of privacy zcdp; below one over the number of rows")
-    insiders: Annotated[int, Field(ge=0, le=1000)] | None = None
-    noise: Noise | None = None
-    update: Update | None = None
-    rounds: Annotated[int, Field(ge=1, le=100)] | None = None
-    encoding: EncodingName | None = None
-    score: ScoreName | None = None
-    choice: Choice | None = None
-    split: Annotated[list[_ExactText], Field(min_length=2, max_length=4)] | None = None
-    theta: _ExactText | None = None
-    degree: Annotated[int, Field(ge=0, le=1000)] | None = None
-    rows: Annotated[int, Field(ge=1, le=10**9)] | None = None
-    key_bits: Annotated[int, Field(ge=256, le=16384, multiple_of=8)] | None = None
-    join_seconds: _Patience | None = Field(default=None, description="how long the run waits for all to join")
-    step_seconds: _Patience | None = Field(default=None, description="how long it waits for all answers to a step")
+
+
+class PlanRequest(_Planned):
+    """The options of a plan, as `subn simulate` has them; what is left out the preset decides."""
+
+    join_seconds: _Patience | None = Field(
+        default=None, title="Seconds to join", description="how long the run waits for all to join"
+    )
+    step_seconds: _Patience | None = Field(
+        default=None, title="Seconds for a step", description="how long it waits for all answers to a step"
+    )
 
     def wishes(self) -> dict[str, Any]:
-        """What `protocol.plan.presets.make_plan` takes besides epsilon, method and preset."""
-        decided = {"schema_hash", "parties", "epsilon", "method", "preset", "join_seconds", "step_seconds"}
-        named = {name: getattr(self, name) for name in type(self).model_fields if name not in decided}
-        return named | {"split": None if self.split is None else tuple(self.split)}
+        """What `protocol.plan.presets.make_plan` takes besides run, schema and members."""
+        asked = {name: getattr(self, name) for name in PLAN_OPTIONS}
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
 
 
 class Prediction(Told):

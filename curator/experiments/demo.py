@@ -22,10 +22,12 @@ from curator.experiments.sample_data import write_sample
 from curator.files import write_file
 from curator.home.certificates import Certificates
 from curator.operator.client import CuratorClient
+from curator.operator.plan_options import add_plan_option
 from curator.operator.progress import Screen, describe_run
 from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.messages.http import ENDS
+from protocol.options import PLAN_OPTIONS
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.schema import Schema
 
@@ -79,8 +81,7 @@ def add_demo_command(commands: Any) -> None:
             "the protocol with real keys, publish the table, measure how good it is, and stop everything."
         ),
     )
-    methods = ("dp-subn", "dp-ccbn", "independent")
-    demo.add_argument("--method", choices=methods, default="dp-subn", help="(%(default)s)")
+    add_plan_option(demo, PLAN_OPTIONS["method"])
     demo.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
     demo.add_argument("--epsilon", default="1", metavar="E", help="what each spends at most (%(default)s)")
     demo.add_argument("--out", type=Path, metavar="DIR", help="a new folder for everything (a temporary one)")

@@ -25,7 +25,7 @@ from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.forecast.error import predicted
 from protocol.identity import Identity
-from protocol.plan.plan import Method, Preset
+from protocol.options import Method, Preset
 from protocol.plan.presets import make_plan
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms

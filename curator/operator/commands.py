@@ -14,7 +14,7 @@ from typing import Any
 
 from crypto.randomness import Stream
 from curator.operator.client import CuratorClient, CuratorUnreachable
-from curator.operator.plan_options import add_plan_options, wishes
+from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
 from curator.rendering.output import say
 from curator.results import multiple_tables
@@ -27,7 +27,6 @@ TIMED_OUT = 4
 RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html", "table.parquet")
 _POLL_SECONDS = 0.5
 _MOST_COPIES = 1000
-_EXACT = ("theta", "delta")  # sent as text, so that they stay exact
 _EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or refused, 4 timed out."
 
 Command = Callable[[CuratorClient, argparse.Namespace], int]
@@ -142,11 +141,7 @@ def _ca(file: Path | str | None) -> str:
 
 def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
     body = {"schema": _schema_hash(client, chosen.schema), "parties": chosen.party, "epsilon": chosen.epsilon}
-    body |= {"method": chosen.method, "preset": chosen.preset}
-    for name, wish in wishes(chosen).items():
-        if wish is not None:
-            body[name] = [str(part) for part in wish] if name == "split" else str(wish) if name in _EXACT else wish
-    return body
+    return body | {"method": chosen.method, "preset": chosen.preset} | as_json(wishes(chosen))
 
 
 def _run_body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:

@@ -14,54 +14,56 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from inspect import Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypeVar, cast
 
 from crypto.randomness import Stream
 from curator import interface
 from curator.operator.client import CuratorClient, CuratorUnreachable
+from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
-from protocol.exact import exact
 from protocol.messages.http import ENDS
-from protocol.plan.plan import Method, Preset, ScoreName, Update
-from protocol.privacy.mechanisms import Choice, Privacy
-from protocol.privacy.noise_modes import Noise
+from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 from protocol.run.manifest import Manifest, verify_manifest
-from protocol.tables.encoding import EncodingName
 
 ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like
+
+Asking = TypeVar("Asking", bound=Callable[..., Any])
 
 DEFAULT_URL = "https://127.0.0.1:8460"
 _POLL_SECONDS = 0.5
 _PATIENCE = 60.0  # seconds for which a curator may be away, as in a restart
 
 
-class Wishes(TypedDict, total=False):
-    """What a plan may say besides its epsilon; what is left out the preset decides."""
+def with_plan_options(method: Asking) -> Asking:
+    """The method, which names every option of a plan in its signature and its help.
 
-    parties: list[str]
-    method: Method
-    preset: Preset
-    privacy: Privacy
-    delta: ExactNumber
-    insiders: int
-    noise: Noise
-    update: Update
-    rounds: int
-    encoding: EncodingName
-    score: ScoreName
-    choice: Choice
-    split: list[ExactNumber]
-    theta: ExactNumber
-    degree: int
-    rows: int
-    key_bits: int
+    Completion and help in a notebook read both.
+    """
+    found = signature(method)
+    own = [one for one in found.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    taken = {one.name for one in own}
+    asked = [option for name, option in PLAN_OPTIONS.items() if name not in taken]
+    options = [
+        Parameter(option.name, Parameter.KEYWORD_ONLY, default=None, annotation=_type(option)) for option in asked
+    ]
+    parties = Parameter("parties", Parameter.KEYWORD_ONLY, default=None, annotation=list[str] | None)
+    cast(Any, method).__signature__ = found.replace(parameters=[*own, parties, *options])
+    lines = [f"    {option.name}: {option.sentence}" for option in asked]
+    method.__doc__ = "\n".join([method.__doc__ or "", "", "    parties: names (all that offer rows)", *lines])
+    return method
+
+
+def _type(option: PlanOption) -> Any:
+    types: Mapping[Kind, Any] = {"exact": ExactNumber, "exacts": list[ExactNumber]}
+    return types.get(option.kind, option.type) | None
 
 
 class RunDidNotFinish(SubnError):
@@ -115,11 +117,13 @@ class Curator:
     def schemas(self) -> list[interface.SchemaEntry]:
         return [interface.SchemaEntry.model_validate(one) for one in self._client.schemas()]
 
-    def plan(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Unpack[Wishes]) -> Plan:
+    @with_plan_options
+    def plan(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> Plan:
         """Price a run; nothing is kept or spent. `schema` is a file, its content, or the hash of a known one."""
         return Plan.model_validate(self._client.plan(self._body(schema, epsilon, wishes)))
 
-    def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Unpack[Wishes]) -> "Run":
+    @with_plan_options
+    def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> "Run":
         """Start a run; it waits for its parties to join."""
         key = Stream.system().take(16).hex()
         return Run(self._client, self._client.create_run(self._body(schema, epsilon, wishes), key)["run"])
@@ -134,13 +138,11 @@ class Curator:
     def _body(
         self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, wishes: Mapping[str, Any]
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {"schema": self._schema_hash(schema), "epsilon": _exact(epsilon), **wishes}
-        for name in ("delta", "theta"):
-            if name in body:
-                body[name] = _exact(body[name])
-        if "split" in body:
-            body["split"] = [_exact(part) for part in body["split"]]
-        return body
+        try:
+            asked = as_json({"epsilon": epsilon, **wishes})
+        except ValueError as error:
+            raise OperatorError(f"{error}: write it in quotes, or as a Fraction") from None
+        return {"schema": self._schema_hash(schema), **asked}
 
     def _schema_hash(self, schema: str | Path | Mapping[str, Any]) -> str:
         if isinstance(schema, Mapping):
@@ -225,10 +227,3 @@ class Run:
                 if monotonic() >= patience:
                     raise
                 sleep(_POLL_SECONDS)
-
-
-def _exact(number: ExactNumber) -> str:
-    try:
-        return str(exact(number))
-    except ValueError as error:
-        raise OperatorError(f"{error}: write it in quotes, or as a Fraction") from None

@@ -1,6 +1,6 @@
 """The page of parties: who has enrolled, what they offer and when they were last heard of; codes; taking a party out.
 
-It does not know how parties are kept (`registry`); what it shows is what the JSON interface says.
+It does not know how parties are kept (`curator.accounts.registry`); what it shows is what the JSON interface says.
 """
 
 from typing import Annotated

@@ -11,32 +11,10 @@ from pydantic import ValidationError
 
 from curator.interface import PlanRequest
 from protocol.errors import PlanError
+from protocol.options import PLAN_OPTIONS
 
-# What is moved most, in this order; all other options follow under "More options".
-_FIRST = ("epsilon", "method", "preset", "insiders", "noise", "rows", "degree")
 _ELSEWHERE = ("schema", "parties")  # chosen beside the fields
 EPSILONS = "0.05 0.1 0.2 0.3 0.4 0.5 0.6 0.8 1 1.25 1.5 2 2.5 3 4 5 6 8 10"
-_WORDS: Mapping[str, tuple[str, str]] = {
-    "epsilon": ("Epsilon", "what each party spends at most: 0.8 or 4/5"),
-    "method": ("Method", "DP-SUBN: a network from all parties; DP-CCBN: slower; independent: each alone"),
-    "preset": ("Preset", "recommended, or as in the papers"),
-    "insiders": ("Insiders", "curious parties that may pool what they know (1)"),
-    "noise": ("Noise", "whose noise stays in the sums"),
-    "rows": ("Rows of the table", "as many as the parties have"),
-    "degree": ("Degree", "largest number of parents (by usefulness)"),
-    "privacy": ("Privacy", "pure: without a delta; zcdp: less noise, with one"),
-    "delta": ("Delta", "of zcdp: far below one over the rows (1e-9)"),
-    "update": ("Updates", "how the network is improved"),
-    "rounds": ("Rounds", "of joint updates"),
-    "encoding": ("Encoding", "attributes to variables"),
-    "score": ("Score", "how a set of parents is rated"),
-    "choice": ("Choice", "how one is picked privately"),
-    "split": ("Split of epsilon", "exact parts, with commas between: 0.1, 0.2, 0.1, 0.4"),
-    "theta": ("Theta", "information over noise in a table (6)"),
-    "key_bits": ("Paillier key, bits", "3072 unless you know why"),
-    "join_seconds": ("Seconds to join", "how long the run waits for everybody to accept"),
-    "step_seconds": ("Seconds for a step", "how long it waits for all answers"),
-}
 
 
 @dataclass(frozen=True)
@@ -53,10 +31,10 @@ class Field:
 
 
 def fields() -> tuple[list[Field], list[Field]]:
-    """The fields that are moved most, and the others."""
+    """The basic fields, which are shown at once, and those under "More options"."""
     found = {name: _field(name, described) for name, described in _described().items() if name not in _ELSEWHERE}
-    first = [found.pop(name) for name in _FIRST if name in found]
-    return first, list(found.values())
+    basic = [found.pop(name) for name, option in PLAN_OPTIONS.items() if option.words.is_basic]
+    return basic, list(found.values())
 
 
 def request_of(filled: Mapping[str, str], schema_hash: str, parties: Sequence[str] | None) -> PlanRequest:
@@ -72,11 +50,12 @@ def request_of(filled: Mapping[str, str], schema_hash: str, parties: Sequence[st
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = str(first["loc"][0])
-        label = _WORDS.get(name, (name, ""))[0]
+        label = _described().get(name, {}).get("title", name)
         raise PlanError(f"{label}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _described() -> dict[str, dict[str, Any]]:
+    """The options in the words of the request's JSON schema."""
     found: dict[str, dict[str, Any]] = PlanRequest.model_json_schema()["properties"]
     return found
 
@@ -85,11 +64,10 @@ def _field(name: str, described: dict[str, Any]) -> Field:
     options: list[dict[str, Any]] = described.get("anyOf", [described])
     option = next(one for one in options if one.get("type") != "null")
     default = described.get("default")
-    label, hint = _WORDS.get(name, (name.replace("_", " ").capitalize(), described.get("description", "")))
     return Field(
         name=name,
-        label=label,
-        hint=hint,
+        label=described["title"],
+        hint=described["description"],
         kind=_kind(option),
         choices=tuple(map(str, option.get("enum", ()))),
         is_needed="anyOf" not in described,

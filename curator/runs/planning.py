@@ -28,9 +28,7 @@ def terms_for(
     run: str, request: PlanRequest, schema: Schema, members: Sequence[Member], smallest_key: int = SMALLEST_BITS
 ) -> Terms:
     """Raises PlanError where the wishes cannot be met."""
-    wishes = request.wishes()
-    plan = make_plan(run, schema, members, request.epsilon, request.method, request.preset, **wishes)
-    return agree(plan, schema, smallest_key)
+    return agree(make_plan(run, schema, members, **request.wishes()), schema, smallest_key)
 
 
 def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> Terms:

@@ -20,8 +20,8 @@ from party.home.settings_errors import sentence
 from party.home.settings_template import TEMPLATE
 from protocol.errors import SchemaError
 from protocol.exact import Exact
-from protocol.plan.plan import Method, Name, Update
-from protocol.privacy.noise_modes import Noise
+from protocol.options import Method, Noise, Update
+from protocol.plan.plan import Name
 from protocol.tables.coding import Rule
 from protocol.tables.schema import Schema
 

@@ -14,7 +14,7 @@ from crypto.randomness import Stream
 from crypto.sampling.choice import exponential_choice, permute_and_flip
 from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import model_cells
-from protocol.privacy.mechanisms import Choice
+from protocol.options import Choice
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 

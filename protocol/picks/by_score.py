@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from crypto.sampling.choice import exponential_choice, permute_and_flip
 from protocol.network.parent_sets import Candidate
+from protocol.options import Choice
 from protocol.picks.scores import Scoring, scoring
-from protocol.privacy.mechanisms import Choice
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
 

@@ -1,25 +1,21 @@
 """The plan: everything that a run will do, in public numbers, agreed before any row is read.
 
-It does not know what follows from it (`protocol.plan.terms`) or how good defaults are chosen (`protocol.plan.presets`).
+It does not know what follows from it (`protocol.plan.terms`), how its options are described (`protocol.options`) or how
+good defaults are chosen (`protocol.plan.presets`).
 """
 
-from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
-from protocol.privacy.mechanisms import DEFINITIONS, Choice, Privacy, PrivacyDefinition
-from protocol.privacy.noise_modes import NOISE_MODES, Noise, NoiseMode
-from protocol.tables.encoding import EncodingName
+from protocol.options import PlanOptions
+from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
+from protocol.privacy.noise_modes import NOISE_MODES, NoiseMode
 
-Method = Literal["dp-subn", "dp-ccbn", "independent"]
-Preset = Literal["recommended", "paper"]
-Update = Literal["accumulate", "replace", "joint", "guided"]
 Estimate = Literal["network", "graphical-model"]
 Views = Literal["pairs", "single"]
 TableBudgets = Literal["equal", "square-root"]
-ScoreName = Literal["I", "F", "R", "M"]
 CoverObjective = Literal["expected-error", "paper"]
 CoverBudgets = Literal["equal", "cube-root", "square-root"]
 
@@ -44,29 +40,15 @@ class Member(Frozen):
     exchange_key: Annotated[bytes, Field(min_length=32, max_length=32)]
 
 
-class Plan(Frozen):
+class Plan(Frozen, PlanOptions):
+    """What the operator may choose (`PlanOptions`), and what follows for this run and from the preset."""
+
     version: Literal[1] = 1
     run: Name
     schema_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     members: tuple[Member, ...]
-    method: Method
-    preset: Preset
-    privacy: Privacy = "pure"
-    epsilon: Exact
-    delta: Exact = Fraction(0)
-    # Of epsilon, or with zcdp of rho. dp-subn: e1..e4; dp-ccbn and independent: structure, parameters
-    split: tuple[Exact, ...]
-    insiders: Annotated[int, Field(ge=0)]
-    noise: Noise
-    update: Update
-    rounds: Annotated[int, Field(ge=1, le=100)]  # of update=joint and update=guided
-    encoding: EncodingName
-    score: ScoreName
-    choice: Choice
     picks: tuple[Annotated[int, Field(ge=0)], ...]  # variables that each party places in phase 2
-    theta: Exact  # usefulness of the network's tables
     frontier_theta: Exact  # usefulness of the frontier's tables
-    degree: Annotated[int, Field(ge=0)] | None = None  # asked for by the operator instead of theta's
     cover_objective: CoverObjective
     cover_budgets: CoverBudgets
     views: Views = "pairs"  # what phase 1 counts: all pairs by views, or every variable alone
@@ -74,8 +56,6 @@ class Plan(Frozen):
     table_budgets: TableBudgets = "equal"  # how the tables of a network share their pass
     estimate: Estimate = "network"
     merging: bool = False  # estimate=graphical-model: categories below their noise are modelled as one
-    key_bits: Annotated[int, Field(ge=256, le=16384, multiple_of=8)]
-    rows: Annotated[int, Field(ge=1)]  # of the synthetic table
 
     @property
     def parties(self) -> int:

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
-from protocol.plan.plan import Member, Method, Plan, Preset
+from protocol.options import Method, Preset
+from protocol.plan.plan import Member, Plan
 from protocol.plan.tuning import tuned
 from protocol.privacy.mechanisms import DEFINITIONS
 from protocol.tables.encoding import Encoding
@@ -20,7 +21,7 @@ from protocol.tables.schema import Schema
 DEFAULT_KEY_BITS = 3072
 DEFAULT_DELTA = Fraction(1, 10**9)
 
-# PAPER: what the papers say, where it can be said honestly. RECOMMENDED: what has measured better.
+# What the papers say, where it can be said honestly.
 PAPER: dict[str, Any] = {
     "insiders": 0,
     "noise": "selected",
@@ -33,11 +34,9 @@ PAPER: dict[str, Any] = {
     "cover_objective": "paper",
     "cover_budgets": "equal",
 }
-RECOMMENDED: dict[str, Any] = {
+# What has measured better, whichever network or model is made.
+_BETTER: dict[str, Any] = {
     "insiders": 1,
-    "noise": "selected",
-    "update": "accumulate",
-    "rounds": 2,
     "encoding": "native",
     "choice": "permute-and-flip",
     "theta": Fraction(6),
@@ -45,11 +44,25 @@ RECOMMENDED: dict[str, Any] = {
     "cover_objective": "expected-error",
     "cover_budgets": "cube-root",
 }
+# What is recommended: a model of everything that was counted picks what is counted next. `tuning` adds rounds, views,
+# further and split, by the plan's public numbers.
+RECOMMENDED: dict[str, Any] = _BETTER | {
+    "noise": "distributed",  # keeps K / (K - insiders) shares of noise; `selected` never fewer
+    "update": "guided",
+    "score": "M",
+    "table_budgets": "square-root",
+    "estimate": "graphical-model",
+}
+# The papers' networks with better settings: for the methods beside dp-subn, and for wishes that rule the model out.
+RECOMMENDED_NETWORKS: dict[str, Any] = _BETTER | {"noise": "selected", "update": "accumulate", "rounds": 2}
+_INDEPENDENT = {"theta": Fraction(4)}  # PrivBayes
 # What changes with zcdp: the exponential mechanism costs a quarter there, and Gaussian variance falls with the budget.
 _ZCDP: dict[Preset, dict[str, Any]] = {
     "paper": {"choice": "exponential", "delta": DEFAULT_DELTA},
     "recommended": {"choice": "exponential", "delta": DEFAULT_DELTA, "cover_budgets": "square-root"},
 }
+# What changes where the model starts from single variables: noise hides some of their categories.
+_SINGLE_VIEWS: dict[str, Any] = {"merging": True, "cover_budgets": "square-root"}
 # How the budget is divided: dp-subn over its four phases; the others over structure and parameters.
 _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("dp-subn", "paper"): (1, 1, 1, 1),
@@ -59,7 +72,6 @@ _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("independent", "paper"): (3, 7),  # PrivBayes: beta = 0.3
     ("independent", "recommended"): (3, 7),
 }
-_PRIVBAYES_THETA = Fraction(4)
 
 
 def make_plan(
@@ -72,15 +84,12 @@ def make_plan(
     **wishes: Any,
 ) -> Plan:
     """The preset's plan with the operator's wishes in it (None means no wish)."""
-    chosen = dict(PAPER if preset == "paper" else RECOMMENDED)
-    if method == "independent":
-        chosen["theta"] = _PRIVBAYES_THETA
-    if wishes.get("privacy") == "zcdp":
-        chosen |= _ZCDP[preset]
-    chosen |= {name: wish for name, wish in wishes.items() if wish is not None}
+    asked = {name: wish for name, wish in wishes.items() if wish is not None}
+    has_model = method == "dp-subn" and preset == "recommended" and epsilon > 0 and _leaves_the_choice(asked)
+    chosen = _preset(method, preset, has_model, asked.get("privacy", "pure")) | asked
     variables = Encoding.of(schema, chosen["encoding"]).domain
-    if method == "dp-subn" and preset == "recommended" and epsilon > 0 and _leaves_the_choice(wishes):
-        chosen |= _guided(variables.sizes[: variables.count], members, epsilon, chosen, wishes)
+    if has_model:
+        chosen |= _tuned(variables.sizes[: variables.count], members, epsilon, chosen) | asked
     chosen.setdefault("score", _score(method, preset, variables.is_binary))
     chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
@@ -102,41 +111,32 @@ def make_plan(
         raise PlanError(f"{field} of {first['input']!r} cannot be planned: {first['msg']}") from None
 
 
-def _leaves_the_choice(wishes: dict[str, Any]) -> bool:
+def _preset(method: Method, preset: Preset, has_model: bool, privacy: str) -> dict[str, Any]:
+    """The preset's values before tuning."""
+    found = PAPER if preset == "paper" else RECOMMENDED if has_model else RECOMMENDED_NETWORKS
+    for_method = _INDEPENDENT if method == "independent" else {}
+    return found | for_method | (_ZCDP[preset] if privacy == "zcdp" else {})
+
+
+def _leaves_the_choice(asked: dict[str, Any]) -> bool:
     """Whether nothing is wished that belongs to the networks of the papers instead of the model."""
-    asked = {name for name, wish in wishes.items() if wish is not None}
-    if wishes.get("update") == "guided" or wishes.get("score") == "M":
+    if asked.get("update") == "guided" or asked.get("score") == "M":
         return True
     classical = {"update", "score", "encoding", "theta", "frontier_theta", "degree", "split", "estimate", "picks"}
-    return not asked & classical or (asked & classical == {"encoding"} and wishes["encoding"] == "native")
+    return asked.keys() & classical <= {"encoding"} and asked.get("encoding", "native") == "native"
 
 
-def _guided(
-    sizes: Sequence[int], members: Sequence[Member], epsilon: Fraction, chosen: dict[str, Any], wishes: dict[str, Any]
+def _tuned(
+    sizes: Sequence[int], members: Sequence[Member], epsilon: Fraction, chosen: dict[str, Any]
 ) -> dict[str, Any]:
-    """Pairs picked by the model and an estimate from everything, tuned to the plan's public numbers."""
-    asked = {name for name, wish in wishes.items() if wish is not None}
-    parties, insiders = len(members), chosen["insiders"]
-    definition = DEFINITIONS[chosen.get("privacy", "pure")]
+    """The preset's values that follow from the plan's public numbers."""
+    privacy = chosen.get("privacy", "pure")
+    definition = DEFINITIONS[privacy]
     budget = definition.budget(epsilon, chosen.get("delta", Fraction(0)))
-    # Of the noise modes, `distributed` keeps K / (K - t) shares of noise and `selected` t + 1: never fewer.
-    noise = "distributed" if parties > insiders else "selected"
-    tuning = tuned(sizes, [member.rows for member in members], budget, definition, insiders)
-    views = wishes.get("views") or tuning.views
-    found = {
-        "noise": noise,
-        "update": "guided",
-        "rounds": tuning.rounds,
-        "score": "M",
-        "views": views,
-        "further": tuning.further,
-        "table_budgets": "square-root",
-        "cover_budgets": "square-root" if views == "single" else chosen["cover_budgets"],
-        "estimate": "graphical-model",
-        "merging": views == "single",
-        "split": tuning.split(budget),
-    }
-    return {name: value for name, value in found.items() if name not in asked}
+    found = tuned(sizes, [member.rows for member in members], budget, definition, chosen["insiders"])
+    views = chosen.get("views", found.views)
+    values = {"rounds": found.rounds, "views": views, "further": found.further, "split": found.split(budget)}
+    return values | (_SINGLE_VIEWS if views == "single" else {})
 
 
 def _score(method: Method, preset: Preset, is_binary: bool) -> str:

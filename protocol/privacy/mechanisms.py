@@ -7,7 +7,7 @@ A budget is an epsilon or a rho. A `rate` says how narrow the noise is: alpha fo
 
 import math
 from fractions import Fraction
-from typing import Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,15 @@ from crypto.randomness import Stream
 from crypto.sampling.gaussian import discrete_gaussian, gaussian_bound, gaussian_variance
 from crypto.sampling.laplace import discrete_laplace, laplace_bound, laplace_variance, polya_bound, polya_share
 from protocol.errors import PlanError
+from protocol.options import Choice, Privacy
 from protocol.privacy.zcdp import epsilon_of, largest_rho, root_below, share_variance
 
 Vector = NDArray[np.int64]
-Privacy = Literal["pure", "zcdp"]
-Choice = Literal["permute-and-flip", "exponential"]
 
-# Privacy: bounded neighbours. Changing one row's values takes one count down and another up
-# (docs/protocol.md, section 1).
 _RHO_UNITS = 10**18  # rho is rounded down to these, so that it can be read
 _EPSILON_UNITS = 10**9  # to which what zcdp has spent is rounded up
+# Privacy: bounded neighbours. Changing one row's values takes one count down and another up
+# (docs/protocol.md, section 1).
 SENSITIVITY = 2  # in L1; and the square of the sensitivity in L2
 
 

@@ -7,16 +7,16 @@ experiment may leave the cryptography out and stay exact.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 from crypto.errors import NoiseOutOfReach
 from crypto.paillier.packing import Packing
 from crypto.randomness import Stream
+from protocol.options import Noise
 from protocol.privacy.layout import Layout, Vector, joined
 from protocol.privacy.mechanisms import PrivacyDefinition
 
 LARGEST_TOTAL = 2**63
-Noise = Literal["selected", "distributed", "local"]
 
 
 @dataclass(frozen=True)

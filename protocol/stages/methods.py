@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from protocol.network.network import Family
-from protocol.plan.plan import Method, Plan
+from protocol.options import Method
+from protocol.plan.plan import Plan
 from protocol.plan.step import StageName, Step, shared_step
 from protocol.plan.terms import Terms
 from protocol.stages.initial import initial_steps

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import get_args
 
-from protocol.plan.plan import Update
+from protocol.options import Update
 from protocol.plan.step import StageName, Step
 from protocol.plan.terms import Terms
 from protocol.stages.candidates import Candidates

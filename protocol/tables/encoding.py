@@ -14,17 +14,15 @@ variable, and the bits of a table are all binary.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protocol.errors import SchemaError
+from protocol.options import EncodingName
 from protocol.tables.attributes import Attribute, Categorical, first_duplicate, quoted
 from protocol.tables.domain import Codes, Domain, Variable, Variables
 from protocol.tables.schema import Schema
-
-EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 
 
 @dataclass(frozen=True, eq=False)

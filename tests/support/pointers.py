@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import get_args
 
-from protocol.privacy.noise_modes import Noise
+from protocol.options import PLAN_OPTIONS
 from tests.support.documents import ROOT
 
 PACKAGES = ("crypto", "protocol", "party", "curator")
@@ -24,7 +23,7 @@ NOT_OURS = {"static", "axe-core", "vectors", "__pycache__"}  # code and notes of
 EXTENSIONS = "md|py|toml|json|csv|html|css|js|txt|pem|db|jsonl|backup|ipynb|yml|png|key|log"
 # Words in backticks that name a thing outside of this repository, or a word of the command line.
 OUTSIDE = {"pg_dump", "subn", "step", *dir(builtins)}
-MODES = {*get_args(Noise)}  # modules are named after them
+VALUES = {value for option in PLAN_OPTIONS.values() for value in option.choices}  # modules are named after some
 
 
 @dataclass(frozen=True)
@@ -142,10 +141,10 @@ def lost_words(text: Text) -> Iterator[str]:
     if not text.is_code:
         return
     for word in re.findall(r"`([a-z_][a-z0-9_]*)`", text.prose):
-        if word not in text.words | options() | OUTSIDE | MODES:
+        if word not in text.words | options() | OUTSIDE | VALUES:
             yield word
     for word in re.findall(r"`([a-z_][a-z0-9_]*)`", text.opening):
-        if word in modules() - OUTSIDE - MODES and word not in defined(text.file):
+        if word in modules() - OUTSIDE - VALUES and word not in defined(text.file):
             yield word
 
 

@@ -22,7 +22,7 @@ from curator.experiments.view_study import DESIGNS
 from curator.operator.plan_options import add_plan_options
 from protocol.errors import OperatorError
 from protocol.exact import canonical_json, digest, exact
-from protocol.tables.encoding import EncodingName
+from protocol.options import EncodingName
 
 LEVERS = "levers"  # fields of the plan that are no options, for ablations: levers = { merging = false }
 Options = tuple[tuple[str, str], ...]  # names and values of options, sorted

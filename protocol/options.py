@@ -1,0 +1,271 @@
+"""The options of a plan: one list, from which command line, notebook, form, HTTP interface and README follow.
+
+It does not know what an option does, or what the presets make of it. A new option is one more field of `PlanOptions`.
+It stands below everything that implements an option, and loads no numerical library: a command shows its help at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, Field, WithJsonSchema
+
+from protocol.exact import Exact
+
+Method = Literal["dp-subn", "dp-ccbn", "independent"]
+Preset = Literal["recommended", "paper"]
+Privacy = Literal["pure", "zcdp"]
+Noise = Literal["selected", "distributed", "local"]
+Update = Literal["accumulate", "replace", "joint", "guided"]
+EncodingName = Literal["native", "binary", "gray", "hierarchical"]
+ScoreName = Literal["I", "F", "R", "M"]
+Choice = Literal["permute-and-flip", "exponential"]
+Kind = Literal["choice", "number", "exact", "exacts"]
+
+_Exact = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
+
+
+@dataclass(frozen=True)
+class Option:
+    """What people read about an option, and how it is asked for, wherever it is offered."""
+
+    label: str
+    help: str  # what it means, in one sentence
+    default: str  # in words: what holds for whoever does not ask for it
+    concerns: str = ""  # the plans that it makes a difference to; empty: all
+    metavar: str = ""  # what stands for its value in the help of a command
+    is_basic: bool = False  # shown at once, not under "More options"
+    is_required: bool = False
+    value: str | None = None  # the default itself, where the preset does not decide
+    bounds: Any = None  # a `Field`: narrower in a request than in a plan
+
+
+class PlanOptions(BaseModel):
+    """The fields of a plan that an operator may ask for. Those that have no value here get one from the preset."""
+
+    epsilon: Annotated[
+        _Exact,
+        Option(
+            "Epsilon",
+            "what each party spends at most, as 0.8 or 4/5",
+            "none: you must say",
+            metavar="E",
+            is_basic=True,
+            is_required=True,
+        ),
+    ]
+    method: Annotated[
+        Method,
+        Option(
+            "Method",
+            "dp-subn: one network from all parties; dp-ccbn: the papers' first cut, slower; independent: every party "
+            "models its own rows alone",
+            "dp-subn",
+            is_basic=True,
+            value="dp-subn",
+        ),
+    ]
+    preset: Annotated[
+        Preset,
+        Option(
+            "Preset",
+            "recommended: what has measured better; paper: the papers' settings, honestly priced",
+            "recommended",
+            is_basic=True,
+            value="recommended",
+        ),
+    ]
+    privacy: Annotated[
+        Privacy,
+        Option(
+            "Privacy",
+            "pure: the promise holds without a delta; zcdp: (epsilon, delta), with less noise for the same epsilon, "
+            "where every party's rules allow the delta",
+            "pure",
+        ),
+    ] = "pure"
+    delta: Annotated[
+        _Exact,
+        Option(
+            "Delta",
+            "the probability with which the bound may fail: far below one over the number of rows",
+            "1e-9",
+            concerns="privacy zcdp",
+            metavar="D",
+        ),
+    ] = Fraction(0)
+    insiders: Annotated[
+        int,
+        Field(ge=0),
+        Option(
+            "Insiders",
+            "how many curious parties may pool what they know",
+            "1; with preset paper 0",
+            metavar="T",
+            is_basic=True,
+            bounds=Field(le=1000),
+        ),
+    ]
+    noise: Annotated[
+        Noise,
+        Option(
+            "Noise",
+            "whose noise stays in a sum. selected: that of insiders + 1 parties (Paillier); distributed: a part of "
+            "every party's, K / (K - insiders) shares among K parties; local: all noise of every party",
+            "distributed; in the papers' networks selected",
+            is_basic=True,
+        ),
+    ]
+    update: Annotated[
+        Update,
+        Option(
+            "Updates",
+            "how the first network is improved. guided: by pairs that the model so far answers worst; accumulate: by "
+            "each party in turn; joint: by all parties at once; replace: as in the paper, charged K - k + 1 times",
+            "guided; in the papers' networks accumulate, with preset paper replace",
+            concerns="method dp-subn",
+        ),
+    ]
+    rounds: Annotated[
+        int,
+        Field(ge=1, le=100),
+        Option(
+            "Rounds",
+            "how often the network is improved",
+            "as the budget allows; joint: 2, with preset paper 1",
+            concerns="update guided or joint",
+            metavar="R",
+        ),
+    ]
+    encoding: Annotated[
+        EncodingName,
+        Option(
+            "Encoding",
+            "how attributes become variables. native: as they are; binary, gray: as bits; hierarchical: as they are, "
+            "with generalised parents",
+            "native; with preset paper binary",
+        ),
+    ]
+    score: Annotated[
+        ScoreName,
+        Option(
+            "Score",
+            "how a set of parents is rated. M: by what the model so far answers wrongly; I: by mutual information; "
+            "F, R: by PrivBayes' scores, F for bits alone",
+            "M; in the papers' networks F for bits and R otherwise, with preset paper I",
+        ),
+    ]
+    choice: Annotated[
+        Choice,
+        Option(
+            "Choice",
+            "the mechanism by which a set of parents is picked privately",
+            "permute-and-flip; with privacy zcdp or preset paper exponential",
+        ),
+    ]
+    # dp-subn: of phases 1 to 4; dp-ccbn and independent: of structure and parameters. A plan holds rho's with zcdp.
+    split: Annotated[
+        tuple[_Exact, ...],
+        Option(
+            "Split of epsilon",
+            "each phase's part of epsilon, exact, with commas between; with privacy zcdp proportions of rho",
+            "as the preset divides it",
+            metavar="E1,E2,E3,E4",
+            bounds=Field(min_length=2, max_length=4),
+        ),
+    ]
+    theta: Annotated[
+        _Exact,
+        Option(
+            "Theta",
+            "how many times more information than noise a table must carry",
+            "6; with method independent 4",
+            concerns="score I, F or R",
+            metavar="X",
+        ),
+    ]
+    degree: Annotated[
+        Annotated[int, Field(ge=0)] | None,
+        Option(
+            "Degree",
+            "the largest number of parents",
+            "as theta allows",
+            concerns="score I, F or R",
+            metavar="D",
+            is_basic=True,
+            bounds=Field(le=1000),
+        ),
+    ] = None
+    rows: Annotated[
+        int,
+        Field(ge=1),
+        Option(
+            "Rows of the table",
+            "how many rows the synthetic table has",
+            "as many as the parties have",
+            metavar="N",
+            is_basic=True,
+            bounds=Field(le=10**9),
+        ),
+    ]
+    key_bits: Annotated[
+        int,
+        Field(ge=256, le=16384, multiple_of=8),
+        Option("Paillier key, bits", "the size of the Paillier key", "3072", concerns="noise selected", metavar="B"),
+    ]
+
+
+@dataclass(frozen=True)
+class PlanOption:
+    """An option with its name and type."""
+
+    name: str
+    type: Any
+    constraints: tuple[Any, ...]  # of a plan and of a request
+    words: Option
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
+
+    @property
+    def kind(self) -> Kind:
+        if self.choices:
+            return "choice"
+        if get_origin(self.type) is tuple:
+            return "exacts"
+        return "exact" if self.type is Fraction else "number"
+
+    @property
+    def sentence(self) -> str:
+        """Its meaning and, if it has one, its default, on one line."""
+        return self.meaning if self.words.is_required else f"{self.meaning} ({self.words.default})"
+
+    @property
+    def meaning(self) -> str:
+        """Its meaning and the plans that it concerns."""
+        return f"{self.words.help}; only with {self.words.concerns}" if self.words.concerns else self.words.help
+
+
+def options_of(model: type[BaseModel]) -> Mapping[str, PlanOption]:
+    """The options among a model's fields, by name, in their order."""
+    found = {}
+    for name, field in model.model_fields.items():
+        words = next((one for one in field.metadata if isinstance(one, Option)), None)
+        if words is not None:
+            rest = tuple(one for one in field.metadata if one is not words)
+            found[name] = _option(name, field.annotation, rest, words)
+    return found
+
+
+def _option(name: str, annotation: Any, constraints: tuple[Any, ...], words: Option) -> PlanOption:
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    if len(kinds) < len(get_args(annotation)):  # may be None in a plan
+        own, *more = get_args(kinds[0])
+        annotation, constraints = own, (*more, *constraints)
+    return PlanOption(name, annotation, constraints, words)
+
+
+PLAN_OPTIONS = options_of(PlanOptions)
