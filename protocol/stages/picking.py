@@ -1,6 +1,6 @@
 """Private picks by one party on its own rows: what it is shown before, and what its answer must keep.
 
-It does not know in which stage a pick is made (`protocol.stages.initial`, `protocol.stages.update_guided`).
+It does not know in which stage a pick is made (`protocol.stages.initial`, `protocol.stages.updates.guided`).
 """
 
 from collections.abc import Callable, Sequence

@@ -17,11 +17,11 @@ from protocol.stages.initial import Initial
 from protocol.stages.models import Models
 from protocol.stages.parameters import Parameters
 from protocol.stages.stage import Stage
-from protocol.stages.update_rule import UpdateRule
+from protocol.stages.updates.rule import UpdateRule
 
-# A rule is known by its name in the plan: the module `update_<name>` holds it.
+# A rule is known by its name in the plan: the module `protocol.stages.updates.<name>` holds it.
 UPDATES: Mapping[Update, UpdateRule] = {
-    name: import_module(f"protocol.stages.update_{name}").RULE for name in get_args(Update)
+    name: import_module(f"protocol.stages.updates.{name}").RULE for name in get_args(Update)
 }
 _COMMON: Sequence[Stage] = (Correlations(), Initial(), Candidates(), Models(), Parameters())
 

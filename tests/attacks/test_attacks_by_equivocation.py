@@ -21,9 +21,10 @@ from protocol.messages.tasks import Contribution, Count, Keys
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
 from protocol.secure_sum.selected import selected_sums
-from protocol.stages import sum_pass, update_replace
+from protocol.stages import sum_pass
 from protocol.stages.registry import stage_of
 from protocol.stages.sum_pass import counts_of
+from protocol.stages.updates import replace as update_replace
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 from tests.support.small_runs import BITS, CITIES, MIXED, Driver, identity, layout_of, random_codes, terms_of

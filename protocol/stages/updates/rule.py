@@ -1,6 +1,6 @@
 """The interface of phase 3's update rules: the steps of each, their prices, and the stages that answer them.
 
-It does not know which rules there are: each is a module `protocol.stages.update_<name>` that holds its RULE.
+It does not know which rules there are: each is a module `protocol.stages.updates.<name>` that holds its RULE.
 """
 
 from abc import ABC, abstractmethod

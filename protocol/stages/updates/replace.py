@@ -25,8 +25,8 @@ from protocol.stages.party_state import PartyState
 from protocol.stages.question_checks import check_tables, refuse_masked
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import asked, counts_of
-from protocol.stages.update_accumulate import OwnUpdate
-from protocol.stages.update_rule import UpdateRule
+from protocol.stages.updates.accumulate import OwnUpdate
+from protocol.stages.updates.rule import UpdateRule
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 from protocol.tables.marginal import Table

@@ -10,11 +10,11 @@ from protocol.plan.plan import Plan
 from protocol.plan.step import Step, shared_step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
-from protocol.stages.frontier_update import FrontierUpdate
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import SumPass
-from protocol.stages.update_rule import UpdateRule
+from protocol.stages.updates.frontier import FrontierUpdate
+from protocol.stages.updates.rule import UpdateRule
 
 
 class Joint(UpdateRule):

@@ -23,7 +23,7 @@ from protocol.stages.picked_tables import picked_pairs, unmeasured
 from protocol.stages.picking import Picks, check_place, families_of, judge_of, pick_by_model, wire_families
 from protocol.stages.stage import Size, Stage
 from protocol.stages.sum_pass import SumPass
-from protocol.stages.update_rule import UpdateRule
+from protocol.stages.updates.rule import UpdateRule
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 

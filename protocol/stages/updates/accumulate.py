@@ -18,13 +18,13 @@ from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout, words_from_bytes, words_to_bytes
 from protocol.privacy.noise_modes import full_noise
 from protocol.secure_sum.sums import CuratorSums
-from protocol.stages.frontier_update import FrontierUpdate
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.question_checks import check_tables, refuse_masked
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
-from protocol.stages.update_rule import UpdateRule
+from protocol.stages.updates.frontier import FrontierUpdate
+from protocol.stages.updates.rule import UpdateRule
 from protocol.tables.counting import Rows
 from protocol.tables.marginal import Table
 
