@@ -5,7 +5,6 @@ It does not know what the commands do: every family of them has a module of its 
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from curator.experiments.demo import add_demo_command
 from curator.experiments.evaluate_command import add_evaluation_command
@@ -65,7 +64,6 @@ def _parser() -> GroupedParser:
         ),
         epilog="Commands at a curator take its address from --url or SUBN_URL, a key from --key-file or SUBN_KEY_FILE.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('dp-subn')}")
     commands = parser.add_commands()
     add_experiment_commands(commands)
     add_evaluation_command(commands)

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,6 @@ def _parser() -> GroupedParser:
         description="Run a curator. Every setting can also be given as SUBN_CURATOR_NAME in the environment.",
         epilog="Exit codes: 0 done, 1 failed, 2 the command or the settings cannot work.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('dp-subn')}")
     commands = parser.add_commands()
     text = "make the home directory, its keys and certificates, and a first operator's key"
     add_certificate_options(_command(commands, "init", text, _init))

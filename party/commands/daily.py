@@ -1,4 +1,4 @@
-"""The commands of daily work: serving, decisions, the account, the audit log.
+"""The commands of daily work: decisions, the account, the audit log, copies of the home.
 
 It does not know the command line's words or how results are printed.
 """
@@ -6,25 +6,13 @@ It does not know the command line's words or how results are printed.
 import json
 from typing import Any
 
-from party import service
 from party import views as showing
 from party.books import audit as audit_log
-from party.commands.result import Said, call, curator_of, line_options, unknown_dataset
-from party.errors import SettingsError
+from party.commands.result import Said, unknown_dataset
 from party.home import backup as backups
-from party.home.home import House, opened
+from party.home.home import opened
 from party.home.keys import own_fingerprint
-from party.home.lock import served_alone
 from party.home.settings import Home, write_new
-from party.logs import json_log, log_libraries
-from party.worker import lost
-from protocol.messages.http import Receipt
-
-
-def serve(home: Home, _chosen: Any) -> Said:
-    log_libraries()
-    service.serve(home, json_log, **line_options)
-    return Said({"stopped": True})
 
 
 def requests(home: Home, chosen: Any) -> Said:
@@ -48,7 +36,9 @@ def refuse(home: Home, chosen: Any) -> Said:
 
 def ledger(home: Home, chosen: Any) -> Said:
     if chosen.action == "acknowledge":
-        return _acknowledge(home, chosen.dataset)
+        from party.commands.acknowledge import acknowledge
+
+        return acknowledge(home, chosen.dataset)
     with opened(home) as house:
         accounts = showing.accounts(house)
         entries = [showing.line_of(entry) for entry in house.ledger.entries(dataset=chosen.dataset)]
@@ -114,37 +104,6 @@ def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Said:
         request = house.decide(run, is_accepted, reason, "command line")
     lines = [f"{run} is {request.state}; the service tells the curator within seconds, or when it is started"]
     return Said({"run": run, "state": request.state}, lines)
-
-
-def _acknowledge(home: Home, dataset: str | None) -> Said:
-    with served_alone(home.lock), opened(home) as house:
-        missing = lost(house, call(curator_of(house), lambda line: line.receipts()))
-        charged = _charged_to(house, missing, dataset)
-        house.ledger.acknowledge(missing, charged)
-        for one in missing:
-            request = house.ledger.request(one.run)
-            paid_by = (request.dataset if request is not None else None) or charged
-            house.audit.append(
-                "acknowledged",
-                run=one.run,
-                step=one.step,
-                charge=str(one.charge),
-                delta=str(one.delta),
-                dataset=paid_by,
-            )
-    data = [one.model_dump(mode="json", exclude={"signature"}) for one in missing]
-    lines = [f"charged {showing.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
-    return Said(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
-
-
-def _charged_to(house: House, missing: list[Receipt], dataset: str | None) -> str:
-    """Which data set pays for runs that the ledger has forgotten altogether: a receipt does not say."""
-    known = list(house.settings.datasets)
-    if dataset is None and len(known) > 1 and any(house.ledger.request(one.run) is None for one in missing):
-        raise SettingsError(f"say with --dataset which data set the forgotten runs were about: {', '.join(known)}")
-    if dataset is not None and dataset not in known:
-        raise unknown_dataset(house, dataset)
-    return dataset or known[0]
 
 
 def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:

@@ -18,13 +18,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from party.books import audit
-from party.commands.result import Said, call, curator_of
+from party.commands.line import call, curator_of
+from party.commands.result import Said
 from party.commands.setup import checked, roster_of
 from party.curator_link.tls import trusting
 from party.home import keys, settings
 from party.home.home import House, opened
 from party.home.settings import CuratorSettings, Home, pinned_ca
-from party.worker import lost
+from party.rollback import lost
 from protocol.messages.http import Receipt
 from protocol.messages.versions import SPOKEN
 from protocol.services import diagnosis as findings

@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 
 from party.app import TOKEN_FILE, token_of
-from party.commands.result import Said, call, curator_of
+from party.commands.line import call, curator_of
+from party.commands.result import Said
 from party.comparison import comparison as comparing
-from party.curator_link.client import Unreachable
+from party.errors import Unreachable
 from party.home import settings
 from party.home.home import opened
 from party.home.settings import Home

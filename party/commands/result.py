@@ -1,23 +1,14 @@
-"""What all commands share: what they say, and a line to the curator for a few requests.
+"""What all commands share: what they say, and what they say of a data set that is not there.
 
 It does not know any command.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from party.curator_link.client import Curator
 from party.errors import SettingsError
 from party.home.home import House
-from party.home.keys import OwnKeys
-from party.home.settings import pinned_ca
-
-TRIES = 4
-Found = TypeVar("Found")
-
-line_options: dict[str, Any] = {}  # tests put an in-process transport here
 
 
 @dataclass(frozen=True)
@@ -27,20 +18,6 @@ class Said:
     data: Any
     lines: Sequence[str] = ()
     code: int = 0
-
-
-def call(curator: Curator, action: Callable[[Curator], Awaitable[Found]]) -> Found:
-    async def once() -> Found:
-        async with curator:
-            return await action(curator)
-
-    return asyncio.run(once())
-
-
-def curator_of(house: House, own: OwnKeys | None = None, tries: int = TRIES) -> Curator:
-    found, signing = house.curator, (own or house.keys).identity.signing
-    ca = pinned_ca(house.home, found)
-    return Curator(found.url, found.name, signing, bytes.fromhex(found.key), ca=ca, tries=tries, **line_options)
 
 
 def unknown_dataset(house: House, name: str) -> SettingsError:

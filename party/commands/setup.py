@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from crypto.signing import fingerprint
 from party import source
 from party.books.audit import Audit
-from party.commands.result import TRIES, Said, call, curator_of, line_options, unknown_dataset
-from party.curator_link.client import Curator, Declined, TalkError, Untrusted
+from party.commands.line import TRIES, call, curator_of, line_options
+from party.commands.result import Said, unknown_dataset
+from party.curator_link.client import Curator
 from party.curator_link.introduction import introduced
-from party.errors import SettingsError
+from party.errors import Declined, SettingsError, TalkError, Untrusted
 from party.home import keys, settings
 from party.home.home import House, opened
 from party.home.keys import OwnKeys, own_fingerprint, peer_fingerprint

@@ -10,8 +10,8 @@ from typing import Annotated
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
-from party.curator_link.client import Unreachable, Untrusted
 from party.curator_link.tls import trusting, trusting_nobody
+from party.errors import Unreachable, Untrusted
 from protocol.messages.pins import pin_of
 from protocol.services.connection import check_address, distrust, hung_up
 

@@ -12,11 +12,22 @@ Examples = Sequence[tuple[str, str]]  # what one wants, and what one types
 REST = "more"
 
 
+class _ShowVersion(argparse.Action):
+    """Looks the version up when it is asked for: most commands need not wait for that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_found: object) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('dp-subn')}")
+        parser.exit()
+
+
 class GroupedParser(argparse.ArgumentParser):
     """A parser whose help shows its commands by group; what no group names comes last."""
 
     def __init__(self, *, groups: Groups, examples: Examples = (), **settings: Any) -> None:
         super().__init__(**settings)
+        self.add_argument("--version", action=_ShowVersion, nargs=0, help="show program's version number and exit")
         self._shown, self._examples = groups, examples
 
     def add_commands(self) -> Any:

@@ -13,9 +13,8 @@ from fastapi import Request, Response
 from party.answering import answering
 from party.answering.answering import Answering
 from party.books.ledger import Ledger
-from party.curator_link.client import Declined
-from party.errors import DiskFull, RolledBack
-from party.worker import lost
+from party.errors import Declined, DiskFull, RolledBack
+from party.rollback import lost
 from protocol.errors import MalformedMessage, OutOfTurn
 from protocol.exact import digest
 from protocol.messages.tasks import Acceptance, Count, Invitation, Place, Refusal, decode, encode

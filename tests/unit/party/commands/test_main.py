@@ -13,7 +13,7 @@ import pytest
 from fastapi import Request, Response
 
 from crypto.signing import SigningKey
-from party.commands import result as said
+from party.commands import line as curators_line
 from party.commands.main import main
 from party.curator_link.client import Backoff
 from party.home import settings
@@ -45,7 +45,7 @@ def fake(monkeypatch) -> FakeCurator:
     curator = FakeCurator()
     options = {"transport": curator.transport(), "clock": lambda: NOW, "sleep": no_wait, "backoff": Backoff(0, 0)}
     for name, option in options.items():
-        monkeypatch.setitem(said.line_options, name, option)
+        monkeypatch.setitem(curators_line.line_options, name, option)
     return curator
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from party.commands import result as said
+from party.commands import line
 from party.commands.main import main
 from party.curator_link.client import Backoff
 from tests.support.fake_curator import NOW, FakeCurator
@@ -21,7 +21,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCurator:
     curator = FakeCurator()
     options = {"transport": curator.transport(), "clock": lambda: NOW, "sleep": no_wait, "backoff": Backoff(0, 0)}
     for name, option in options.items():
-        monkeypatch.setitem(said.line_options, name, option)
+        monkeypatch.setitem(line.line_options, name, option)
     return curator
 
 
