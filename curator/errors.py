@@ -15,6 +15,10 @@ CuratorError
 └── StoreUnavailable    the store or a disk does not take what was given: nothing is lost, try again
     └── Displaced       another curator serves the database now: this one must end
 
+At the operator's desk there is one more:
+
+CuratorUnreachable      the curator does not answer, or not like a curator; trying again may help
+
 It does not know HTTP: `problems` maps this tree, and `protocol.errors`, in one place.
 """
 
@@ -74,4 +78,8 @@ class StoreUnavailable(CuratorError):
 
 
 class Displaced(StoreUnavailable):
+    pass
+
+
+class CuratorUnreachable(SubnError):
     pass

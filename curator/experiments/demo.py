@@ -67,14 +67,10 @@ class Wishes:
         return [f"hospital-{k + 1}" for k in range(self.parties)]
 
 
-def add_demo_command(commands: Any) -> None:
-    demo = commands.add_parser(
-        "demo",
-        help="made-up hospitals, a curator and a real run on this machine",
-        description=(
-            "Make up hospitals, start a curator and a party process for each of them on this machine, enrol them, run "
-            "the protocol with real keys, publish the table, measure how good it is, and stop everything."
-        ),
+def add_demo_options(demo: argparse.ArgumentParser) -> None:
+    demo.description = (
+        "Make up hospitals, start a curator and a party process for each of them on this machine, enrol them, run "
+        "the protocol with real keys, publish the table, measure how good it is, and stop everything."
     )
     methods = ("dp-subn", "dp-ccbn", "independent")
     demo.add_argument("--method", choices=methods, default="dp-subn", help="(%(default)s)")

@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 import httpx
 
+from curator.errors import CuratorUnreachable
 from curator.home.tls import client_context
-from protocol.errors import OperatorError, SubnError
+from protocol.errors import OperatorError
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
 from protocol.services.connection import check_address, distrust, hung_up
@@ -27,10 +28,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FAILURES = 0.25, 5.0, 60
 _CHUNK = 1 << 20
 
 ENDS = ("finished", "failed", "refused", "cancelled", "timed_out")
-
-
-class CuratorUnreachable(SubnError):
-    """No answer that makes sense came back."""
 
 
 class CuratorRefused(OperatorError):

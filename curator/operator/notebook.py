@@ -24,7 +24,8 @@ from typing import Any, TypedDict, Unpack
 
 from crypto.randomness import Stream
 from curator import interface as wire
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.errors import CuratorUnreachable
+from curator.operator.client import ENDS, CuratorClient
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
 from protocol.exact import exact

@@ -4,7 +4,7 @@ It does not know any command.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Groups = Mapping[str, Sequence[str]]  # names of commands by title
@@ -22,6 +22,33 @@ class _ShowVersion(argparse.Action):
         parser.exit()
 
 
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command. `words` adds its options and what carries it out, once the command is chosen.
+
+    So a program's start does not wait for what other commands import.
+    """
+
+    def __init__(self, *, words: "Words | None" = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._words = words
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._complete()
+        return super().parse_known_args(args, namespace)
+
+    def format_help(self) -> str:
+        self._complete()
+        return super().format_help()
+
+    def _complete(self) -> None:
+        words, self._words = self._words, None
+        if words is not None:
+            words(self)
+
+
+Words = Callable[[CommandParser], None]
+
+
 class GroupedParser(argparse.ArgumentParser):
     """A parser whose help shows its commands by group; what no group names comes last."""
 
@@ -31,7 +58,7 @@ class GroupedParser(argparse.ArgumentParser):
         self._shown, self._examples = groups, examples
 
     def add_commands(self) -> Any:
-        return self.add_subparsers(required=True, metavar="COMMAND", parser_class=argparse.ArgumentParser)
+        return self.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
 
     def format_help(self) -> str:
         formatter = self._get_formatter()

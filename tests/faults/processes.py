@@ -20,8 +20,9 @@ import psutil
 
 from crypto.randomness import Stream
 from curator.accounts.registry import Directory
+from curator.errors import CuratorUnreachable
 from curator.home.keys import CuratorKeys
-from curator.operator.client import ENDS, CuratorClient, CuratorUnreachable
+from curator.operator.client import ENDS, CuratorClient
 from curator.runs.ports import system_clock
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
