@@ -224,6 +224,8 @@ def checked(house: House, name: str) -> dict[str, Any]:
         return {"fits": False, "why": str(error), "problems": []}
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
     checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
+    if found.rows and not problems:  # no rule is needed: the table need not be read a second time
+        return checked
     try:
         source.load(house.home.path, dataset, schema)
     except DataError as error:
