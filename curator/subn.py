@@ -11,7 +11,7 @@ from functools import partial
 from curator.errors import CuratorUnreachable
 from curator.experiments.processes import ProgramFailed
 from protocol.errors import PeerError, SubnError
-from protocol.services.command_help import CommandParser, GroupedParser, Words
+from protocol.services.command_help import AddOptions, CommandParser, GroupedParser
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
@@ -56,8 +56,8 @@ def _parser() -> GroupedParser:
     )
     commands = parser.add_commands()
     for family in _COMMANDS.values():
-        for name, (text, words) in family.items():
-            commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", words=words)
+        for name, (text, add_options) in family.items():
+            commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", add_options=add_options)
     return parser
 
 
@@ -104,7 +104,7 @@ def _verify(parser: CommandParser) -> None:
 
 
 # By group: every command, what it does, and where its options come from.
-_COMMANDS: Mapping[str, Mapping[str, tuple[str, Words]]] = {
+_COMMANDS: Mapping[str, Mapping[str, tuple[str, AddOptions]]] = {
     "try it out, on this machine": {
         "demo": ("made-up hospitals, a curator and a real run on this machine", _demo),
         "sample-data": ("write made-up hospitals' tables and their schema, for trying things out", _sample_data),

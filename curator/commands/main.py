@@ -49,7 +49,7 @@ def _parser() -> GroupedParser:
     )
     commands = parser.add_commands()
     text = "make the home directory, its keys and certificates, and a first operator's key"
-    _command(commands, "init", text, dispatch.home, words=dispatch.certificate_options)
+    _command(commands, "init", text, dispatch.home, add_options=dispatch.certificate_options)
     serve = _command(commands, "serve", "serve parties and operators, by TLS", dispatch.serve)
     serve.add_argument("--host", metavar="ADDRESS", help="where to listen (127.0.0.1)")
     serve.add_argument("--port", type=int, metavar="N", help="where to listen (8460); 0 takes a free one")
@@ -67,7 +67,7 @@ def _parser() -> GroupedParser:
         shown, "show", "names, remaining days, and the pin that parties check the curator with", dispatch.certificate
     )
     text = "a new certificate under the same CA, which a running server takes up; parties need not do anything"
-    _command(shown, "renew", text, dispatch.certificate, words=dispatch.certificate_options)
+    _command(shown, "renew", text, dispatch.certificate, add_options=dispatch.certificate_options)
     ready = _command(commands, "ready", "ask the service whether it is at work: exit code 0 or 1", dispatch.ready)
     ready.add_argument("--port", type=int, metavar="N", help="where it listens (8460)")
     text = "make a new signing key; restart the service, and tell every party the new pin to recognise it by"

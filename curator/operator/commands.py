@@ -32,22 +32,22 @@ Command = Callable[[CuratorClient, argparse.Namespace], int]
 
 
 def add_operator_options(command: str, parser: argparse.ArgumentParser) -> None:
-    _WORDS[command](parser)
+    _OPTIONS[command](parser)
 
 
-def _plan_words(parser: argparse.ArgumentParser) -> None:
-    _planning_words(parser, _plan)
+def _plan_options(parser: argparse.ArgumentParser) -> None:
+    _planning_options(parser, _plan)
 
 
-def _planning_words(parser: argparse.ArgumentParser, run: Command) -> None:
+def _planning_options(parser: argparse.ArgumentParser, run: Command) -> None:
     _command(parser, run)
     parser.add_argument("--schema", required=True, metavar="S.json|HASH", help="a schema's file or its hash")
     parser.add_argument("--party", action="append", metavar="NAME", help="repeat; without it all that offer rows")
     add_plan_options(parser.add_argument_group("the plan (defaults come from the preset)"))
 
 
-def _run_words(parser: argparse.ArgumentParser) -> None:
-    _planning_words(parser, _run)
+def _run_options(parser: argparse.ArgumentParser) -> None:
+    _planning_options(parser, _run)
     for option, text in (
         ("--join-seconds", "for all parties to join"),
         ("--step-seconds", "for all answers to a step"),
@@ -58,27 +58,27 @@ def _run_words(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _runs_words(parser: argparse.ArgumentParser) -> None:
+def _runs_options(parser: argparse.ArgumentParser) -> None:
     _command(parser, _list_runs)
 
 
-def _watch_words(parser: argparse.ArgumentParser) -> None:
+def _watch_options(parser: argparse.ArgumentParser) -> None:
     _command(parser, _watch).add_argument("id", metavar="RUN")
     parser.epilog = _EXIT_CODES_TEXT
 
 
-def _wait_words(parser: argparse.ArgumentParser) -> None:
+def _wait_options(parser: argparse.ArgumentParser) -> None:
     _command(parser, _wait).add_argument("id", metavar="RUN")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long at most (as long as it takes)")
     parser.epilog = _EXIT_CODES_TEXT
 
 
-def _cancel_words(parser: argparse.ArgumentParser) -> None:
+def _cancel_options(parser: argparse.ArgumentParser) -> None:
     _command(parser, _cancel).add_argument("id", metavar="RUN")
     parser.add_argument("--reason", metavar="TEXT", help="what the parties are told")
 
 
-def _get_words(get: argparse.ArgumentParser) -> None:
+def _get_options(get: argparse.ArgumentParser) -> None:
     _command(get, _get).add_argument("id", metavar="RUN")
     get.add_argument(
         "--file",
@@ -97,7 +97,7 @@ def _get_words(get: argparse.ArgumentParser) -> None:
     )
 
 
-def _parties_words(parser: argparse.ArgumentParser) -> None:
+def _parties_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _action(actions, "list", "all parties, their keys' fingerprints and what they offer", _list_parties)
     for name, text, run in (
@@ -107,23 +107,23 @@ def _parties_words(parser: argparse.ArgumentParser) -> None:
         _action(actions, name, text, run).add_argument("name", metavar="NAME")
 
 
-def _schemas_words(parser: argparse.ArgumentParser) -> None:
+def _schemas_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _action(actions, "list", "all schemas", _list_schemas)
     _action(actions, "add", "publish a schema to the parties", _add_schema).add_argument("file", type=Path)
     _action(actions, "show", "print a schema", _show_schema).add_argument("hash")
 
 
-_WORDS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "plan": _plan_words,
-    "run": _run_words,
-    "runs": _runs_words,
-    "watch": _watch_words,
-    "wait": _wait_words,
-    "cancel": _cancel_words,
-    "get": _get_words,
-    "parties": _parties_words,
-    "schemas": _schemas_words,
+_OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "plan": _plan_options,
+    "run": _run_options,
+    "runs": _runs_options,
+    "watch": _watch_options,
+    "wait": _wait_options,
+    "cancel": _cancel_options,
+    "get": _get_options,
+    "parties": _parties_options,
+    "schemas": _schemas_options,
 }
 
 

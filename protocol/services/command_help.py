@@ -23,14 +23,14 @@ class _ShowVersion(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of one command. `words` adds its options and what carries it out, once the command is chosen.
+    """The parser of one command. `add_options` adds its options and what carries it out, once the command is chosen.
 
     So a program's start does not wait for what other commands import.
     """
 
-    def __init__(self, *, words: "Words | None" = None, **settings: Any) -> None:
+    def __init__(self, *, add_options: "AddOptions | None" = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self._words = words
+        self._add_options = add_options
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._complete()
@@ -41,12 +41,12 @@ class CommandParser(argparse.ArgumentParser):
         return super().format_help()
 
     def _complete(self) -> None:
-        words, self._words = self._words, None
-        if words is not None:
-            words(self)
+        add_options, self._add_options = self._add_options, None
+        if add_options is not None:
+            add_options(self)
 
 
-Words = Callable[[CommandParser], None]
+AddOptions = Callable[[CommandParser], None]
 
 
 class GroupedParser(argparse.ArgumentParser):
