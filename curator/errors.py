@@ -15,10 +15,6 @@ CuratorError
 └── StoreUnavailable    the store or a disk does not take what was given: nothing is lost, try again
     └── Displaced       another curator serves the database now: this one must end
 
-At the operator's desk there is one more:
-
-CuratorUnreachable      the curator does not answer, or not like a curator; trying again may help
-
 It does not know HTTP: `problems` maps this tree, and `protocol.errors`, in one place.
 """
 
@@ -82,4 +78,4 @@ class Displaced(StoreUnavailable):
 
 
 class CuratorUnreachable(SubnError):
-    pass
+    """The curator does not answer its operator, or not like a curator: outside the tree, as no service raises it."""

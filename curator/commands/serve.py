@@ -1,6 +1,6 @@
 """`subn-curator serve`: serving parties and operators, until stopped.
 
-It does not know how a curator serves (`server`).
+It does not know how a curator serves (`curator.server`).
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """`subn-party serve`: taking part in runs until stopped.
 
-It does not know how a party serves (`service`).
+It does not know how a party serves (`party.service`).
 """
 
 from typing import Any
