@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from crypto.paillier.indicator import make_indicator
-from crypto.paillier.public import require_gmp
-from crypto.paillier_secret import SecretKey
+from crypto.paillier_secret import SecretKey, require_gmp
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey

@@ -96,7 +96,7 @@ def test_a_command_at_a_curator_needs_no_numbers_and_no_server(command: str) -> 
 
 @pytest.mark.parametrize("command", ["ledger", "requests", "audit"])
 def test_a_party_reads_its_books_without_server_sources_or_http(command: str, home: str) -> None:
-    assert imported("subn-party", command, "--home", home) & (SERVICE | SOURCES | {"httpx", "sklearn"}) == set()
+    assert imported("subn-party", command, "--home", home) & (SERVICE | SOURCES | {"httpx", "phe", "sklearn"}) == set()
 
 
 @pytest.mark.parametrize(
