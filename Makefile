@@ -1,24 +1,34 @@
-# Every target sets up what it needs: a virtual environment in .venv with the pinned packages.
+# Every target sets up what it needs: a virtual environment in .venv with the pinned packages. What a run needs comes
+# first; the developers' tools are added by the targets that use them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 SBOM ?= build/sbom.json
+# Python's own pip, if there is one, installs into the environment: making a second one takes longer than a run's phase.
+OWN_PIP := $(shell $(PYTHON) -c 'import pip; exit(int(pip.__version__.split(".")[0]) < 23)' 2> /dev/null && echo yes)
+PIP := $(if $(OWN_PIP),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python -m pip)
+INSTALL := $(PIP) --quiet --disable-pip-version-check install --no-deps
 
 .PHONY: help setup demo browser test check bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
 
-$(VENV)/ready: requirements-dev.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+$(VENV)/programs: requirements.lock requirements-build.lock pyproject.toml
+	$(PYTHON) -m venv $(if $(OWN_PIP),--without-pip) $(VENV)
+	$(INSTALL) --require-hashes -r requirements.lock -r requirements-build.lock
+	$(INSTALL) --no-build-isolation -e .
+	$(BIN)/python -m compileall -q crypto protocol party curator
+	touch $@
+
+$(VENV)/ready: $(VENV)/programs requirements-dev.lock
+	$(INSTALL) --require-hashes -r requirements-dev.lock
 	touch $@
 
 setup: $(VENV)/ready ## make the virtual environment with the pinned packages
 
-demo: setup ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ASK=1 ARGS="--out DIR"
+demo: $(VENV)/programs ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ASK=1 ARGS="--out DIR"
 	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(if $(ASK),--ask --keep) $(ARGS)
 
 browser: ## see to it that there is a browser for the tests of pages

@@ -75,3 +75,7 @@ class StoreUnavailable(CuratorError):
 
 class Displaced(StoreUnavailable):
     pass
+
+
+class CuratorUnreachable(SubnError):
+    """The curator does not answer its operator, or not like a curator: outside the tree, as no service raises it."""

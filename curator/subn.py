@@ -1,31 +1,20 @@
 """`subn`: the operator's command line.
 
-It does not know what the commands do: every family of them has a module of its own.
+It does not know what the commands do: every family of them has a module of its own, which is imported when one of
+its commands is chosen.
 """
 
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from curator.experiments.demo import add_demo_command
-from curator.experiments.evaluate_command import add_evaluation_command
+from curator.errors import CuratorUnreachable
 from curator.experiments.processes import ProgramFailed
-from curator.experiments.simulate_command import add_experiment_commands
-from curator.experiments.sweep.command import add_sweep_command
-from curator.operator.client import CuratorUnreachable
-from curator.operator.commands import add_operator_commands
-from curator.operator.verify import add_verify_command
 from protocol.errors import PeerError, SubnError
-from protocol.services.command_help import GroupedParser
+from protocol.services.command_help import AddOptions, CommandParser, GroupedParser
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
-_GROUPS = {
-    "try it out, on this machine": ("demo", "sample-data", "simulate", "evaluate", "sweep"),
-    "prepare, at a curator": ("schemas", "parties"),
-    "run": ("plan", "run", "runs", "watch", "wait", "cancel"),
-    "take the result": ("get", "verify"),
-}
 _EXAMPLES = (
     ("three made-up hospitals and a real run, nothing to prepare", "subn demo"),
     ("what would it cost, and how good could it be?", "subn plan --schema schema.json --epsilon 0.8"),
@@ -56,7 +45,7 @@ def _complain(text: str, code: int) -> int:
 
 def _parser() -> GroupedParser:
     parser = GroupedParser(
-        groups=_GROUPS,
+        groups={title: tuple(commands) for title, commands in _COMMANDS.items()},
         examples=_EXAMPLES,
         prog="subn",
         description=(
@@ -65,12 +54,81 @@ def _parser() -> GroupedParser:
         ),
         epilog="Commands at a curator take its address from --url or SUBN_URL, a key from --key-file or SUBN_KEY_FILE.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('dp-subn')}")
     commands = parser.add_commands()
-    add_experiment_commands(commands)
-    add_evaluation_command(commands)
-    add_sweep_command(commands)
-    add_operator_commands(commands)
-    add_verify_command(commands)
-    add_demo_command(commands)
+    for family in _COMMANDS.values():
+        for name, (text, add_options) in family.items():
+            commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", add_options=add_options)
     return parser
+
+
+def _demo(parser: CommandParser) -> None:
+    from curator.experiments.demo import add_demo_options
+
+    add_demo_options(parser)
+
+
+def _sample_data(parser: CommandParser) -> None:
+    from curator.experiments.simulate_command import add_sample_data_options
+
+    add_sample_data_options(parser)
+
+
+def _simulate(parser: CommandParser) -> None:
+    from curator.experiments.simulate_command import add_simulate_options
+
+    add_simulate_options(parser)
+
+
+def _evaluate(parser: CommandParser) -> None:
+    from curator.experiments.evaluate_command import add_evaluation_options
+
+    add_evaluation_options(parser)
+
+
+def _sweep(parser: CommandParser) -> None:
+    from curator.experiments.sweep.command import add_sweep_options
+
+    add_sweep_options(parser)
+
+
+def _operator(command: str, parser: CommandParser) -> None:
+    from curator.operator.commands import add_operator_options
+
+    add_operator_options(command, parser)
+
+
+def _verify(parser: CommandParser) -> None:
+    from curator.operator.verify import add_verify_options
+
+    add_verify_options(parser)
+
+
+# By group: every command, what it does, and where its options come from.
+_COMMANDS: Mapping[str, Mapping[str, tuple[str, AddOptions]]] = {
+    "try it out, on this machine": {
+        "demo": ("made-up hospitals, a curator and a real run on this machine", _demo),
+        "sample-data": ("write made-up hospitals' tables and their schema, for trying things out", _sample_data),
+        "simulate": ("run the whole protocol in one process over one table, divided among made-up parties", _simulate),
+        "evaluate": (
+            "measure how well a synthetic table stands for the real rows; never publish that figure",
+            _evaluate,
+        ),
+        "sweep": ("simulate a whole grid of settings, seed by seed, and draw what came out", _sweep),
+    },
+    "prepare, at a curator": {
+        "schemas": ("list, add and show schemas", partial(_operator, "schemas")),
+        "parties": ("list parties, make an enrolment code, revoke a party", partial(_operator, "parties")),
+    },
+    "run": {
+        "plan": ("price a run before anything is spent", partial(_operator, "plan")),
+        "run": ("start a run; it waits for its parties to join", partial(_operator, "run")),
+        "runs": ("list all runs, the oldest first", partial(_operator, "runs")),
+        "watch": ("show a run's progress until it ends; --json: one event per line", partial(_operator, "watch")),
+        "wait": ("wait until a run ends", partial(_operator, "wait")),
+        "cancel": ("end a run; what parties have spent stays spent", partial(_operator, "cancel")),
+    },
+    "take the result": {
+        "get": ("download a run's results; --rows draws a new table of any length", partial(_operator, "get")),
+        "verify": ("check a manifest off-line: signatures, budgets, and the published files", _verify),
+    },
+}

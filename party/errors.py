@@ -5,6 +5,10 @@ SubnError
 │   └── SettingsError        party.toml, or a file that it names, cannot be used
 ├── PolicyRefusal            the data owner's rules do not allow what is asked
 │   └── BudgetExhausted      (also a LedgerError) it costs more than is left
+├── TalkError                no answer of the curator can be used
+│   ├── Unreachable          nobody answers, or whoever answers says "later": worth another try
+│   ├── Untrusted            no TLS with the pinned CA, or an answer without the signature of the pinned curator
+│   └── Declined             the curator says no, and why (its problem+json)
 └── LedgerError              the ledger, or the audit log, must not or cannot go on
     ├── BudgetExhausted
     ├── AnsweredOtherwise    (also a PeerError) a step is asked for again, but with another request
@@ -25,6 +29,25 @@ class SettingsError(OperatorError):
 
 class PolicyRefusal(SubnError):
     pass
+
+
+class TalkError(SubnError):
+    pass
+
+
+class Unreachable(TalkError):
+    pass
+
+
+class Untrusted(TalkError):
+    pass
+
+
+class Declined(TalkError):
+    def __init__(self, status: int, text: str, culprit: str | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.culprit = culprit
 
 
 class LedgerError(SubnError):

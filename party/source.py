@@ -15,17 +15,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import NullPool, create_engine
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from party.home.settings import Dataset
 from protocol.errors import DataError
 from protocol.tables.attributes import quoted
-from protocol.tables.coding import BATCH, Coder, Problem, gather
+from protocol.tables.coding import Coder, Problem, gather
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
@@ -121,12 +117,16 @@ class _Keys:
 
 @contextmanager
 def _opened(folder: Path, dataset: Dataset, schema: Schema) -> Iterator[tuple[Row, Rows]]:
-    """The header and the rows, as text."""
+    """The header and the rows, as text. What reads a kind of source is imported when a source is of that kind."""
     wanted = {*schema.names, *([dataset.person_key] if dataset.person_key else [])}
     if dataset.is_database:
-        reader = _database_rows(dataset)
+        from party.readers.database import database_rows
+
+        reader = database_rows(dataset.source, str(dataset.query))
     elif dataset.source.endswith(".parquet"):
-        reader = _parquet_rows(folder / dataset.source, wanted)
+        from party.readers.parquet import parquet_rows
+
+        reader = parquet_rows(folder / dataset.source, wanted)
     else:
         reader = _csv_rows(folder / dataset.source)
     with closing(reader) as rows:
@@ -135,7 +135,11 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema) -> Iterator[tuple[Ro
 
 def _called(folder: Path, dataset: Dataset) -> str:
     """The source as messages name it, without a password."""
-    return _url(dataset).render_as_string(hide_password=True) if dataset.is_database else str(folder / dataset.source)
+    if not dataset.is_database:
+        return str(folder / dataset.source)
+    from party.readers.database import without_password
+
+    return without_password(dataset.source)
 
 
 # CSV
@@ -161,66 +165,3 @@ def _parsed(path: Path, file: Iterable[str]) -> Rows:
     except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
         where = f"{type(error).__name__} at line {max(1, reader.line_num)} or soon after"
         raise DataError(f"{path}: not a readable CSV file in UTF-8 ({where}); correct the file") from None
-
-
-# Parquet
-
-
-def _parquet_rows(path: Path, wanted: set[str]) -> Rows:
-    if any(character in str(path) for character in "*?["):
-        raise DataError(f"{path}: a Parquet file's path must not contain *, ? or [; rename it")
-    if not path.is_file():
-        raise DataError(f"{path}: cannot be read: there is no such file")
-    try:
-        with duckdb.connect() as connection:
-            connection.execute("SET autoinstall_known_extensions = false")  # nothing is ever downloaded
-            described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
-            named = [name for name, *_ in described if name in wanted]  # all else stays in the file
-            yield named
-            texts = ", ".join(f"coalesce(CAST({_identifier(name)} AS VARCHAR), '')" for name in named)
-            connection.execute(f"SELECT {texts} FROM read_parquet(?)", [str(path)])  # noqa: S608 - quoted identifiers
-            while batch := connection.fetchmany(BATCH):
-                yield from batch
-    except duckdb.Error as error:
-        raise DataError(f"{path}: not a readable Parquet file ({type(error).__name__})") from None
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-# Databases
-
-
-def _url(dataset: Dataset) -> URL:
-    try:
-        return make_url(dataset.source)
-    except ArgumentError:
-        raise DataError("the source is not a database URL; expected dialect://user:password@host/database") from None
-
-
-def _database_rows(dataset: Dataset) -> Rows:
-    url = _url(dataset)
-    try:
-        engine = create_engine(url, poolclass=NullPool)
-        with engine.connect() as connection:
-            # The driver gets the query as it stands: a % or : in it is not a parameter.
-            streaming = connection.execution_options(stream_results=True, max_row_buffer=BATCH, no_parameters=True)
-            with streaming.exec_driver_sql(str(dataset.query)) as result:
-                yield list(result.keys())
-                for batch in result.partitions(BATCH):
-                    for row in batch:
-                        yield [_text(value) for value in row]
-    except (SQLAlchemyError, ImportError) as error:
-        code = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
-        what = " ".join(filter(None, (type(error).__name__, code)))
-        shown = url.render_as_string(hide_password=True)
-        raise DataError(f"{shown}: the query gives no rows ({what}); try it with the database's own tool") from None
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)

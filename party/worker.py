@@ -11,17 +11,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from crypto.errors import CryptoError
 from crypto.randomness import Stream
-from crypto.signing import verify
 from party.answering.answering import Answering, Outgoing
-from party.curator_link.client import Backoff, Curator, Declined
-from party.errors import RolledBack
+from party.curator_link.client import Backoff, Curator
+from party.errors import Declined, RolledBack
 from party.home.home import OpenHome
 from party.logs import Log, silent
+from party.rollback import check_not_rolled_back
 from protocol.errors import SubnError
-from protocol.messages.http import ENDS, LONGEST_POLL, SentReceipt
-from protocol.messages.signatures import RECEIPT, receipt_text_of_digest
+from protocol.messages.http import ENDS, LONGEST_POLL
 
 DECISION_SECONDS = 5  # how soon the data owner's word is noticed, and the end of a run
 
@@ -141,33 +139,3 @@ class Worker:
             return False
         self._failures, self.trouble = 0, None
         return True
-
-
-def lost(opened: OpenHome, receipts: Sequence[SentReceipt]) -> list[SentReceipt]:
-    """Answers that this party has signed and that its ledger does not know."""
-    return opened.ledger.check_against([receipt for receipt in receipts if _is_own(opened, receipt)])
-
-
-def check_not_rolled_back(opened: OpenHome, receipts: Sequence[SentReceipt]) -> None:
-    """Privacy: who goes on with an old ledger spends a second time what it has forgotten."""
-    missing = lost(opened, receipts)
-    if missing:
-        opened.audit.append("rolled back", answers=len(missing))
-        raise RolledBack(
-            f"this party has signed {len(missing)} answers that {opened.home.ledger} does not know: the ledger was set "
-            "back, or belongs to another party; put the newest one in its place, or charge what is missing with "
-            "`subn-party ledger acknowledge`"
-        )
-
-
-def _is_own(opened: OpenHome, receipt: SentReceipt) -> bool:
-    text = receipt_text_of_digest(receipt.plan, receipt.step, receipt.charge, receipt.digest, receipt.delta)
-    return any(_has_signed(key, text, receipt.signature) for key in opened.keys.signed_with)
-
-
-def _has_signed(key: bytes, text: bytes, signature: str) -> bool:
-    try:
-        verify(key, RECEIPT, text, bytes.fromhex(signature))
-    except CryptoError:
-        return False
-    return True

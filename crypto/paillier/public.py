@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import gmpy2
-import phe.util
 from gmpy2 import mpz
 
-from crypto.errors import BrokenSum, CryptoError, MalformedCiphertext, MalformedKey
+from crypto.errors import BrokenSum, MalformedCiphertext, MalformedKey
 from crypto.randomness import Stream
 
 DEFAULT_BITS = 3072
@@ -23,15 +22,6 @@ SMALLEST_BITS = 2048
 LARGEST_BITS = 8192
 _TRIAL_DIVISION = 1 << 16  # every prime below this is tried as a factor of a key from outside
 STATISTICAL_BITS = 128  # a value of this many bits more than its modulus is uniform up to 2^-128
-
-
-def require_gmp() -> None:
-    """Refuse to run where `phe` would fall back, without a word, to arithmetic that is 8 times slower."""
-    if not phe.util.HAVE_GMP:
-        raise CryptoError("the package phe runs without gmpy2, which it needs here: reinstall both packages")
-
-
-require_gmp()
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,24 @@
 It does not know what keeps a service from working: it repeats what the service says.
 """
 
+import argparse
 import json
 import ssl
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
+from curator.rendering.output import say
 from curator.settings import Settings
 
 _PATIENCE = 5.0  # seconds
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where to ask, not where to listen
+
+
+def ready(settings: Settings, chosen: argparse.Namespace) -> int:
+    is_ready, found = ask(settings)
+    say(chosen, found, ": ".join(found.values()))
+    return 0 if is_ready else 1
 
 
 def ask(settings: Settings) -> tuple[bool, dict[str, str]]:

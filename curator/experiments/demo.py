@@ -72,14 +72,10 @@ class DemoOptions:
         return [f"hospital-{k + 1}" for k in range(self.parties)]
 
 
-def add_demo_command(commands: Any) -> None:
-    demo = commands.add_parser(
-        "demo",
-        help="made-up hospitals, a curator and a real run on this machine",
-        description=(
-            "Make up hospitals, start a curator and a party process for each of them on this machine, enrol them, run "
-            "the protocol with real keys, publish the table, measure how good it is, and stop everything."
-        ),
+def add_demo_options(demo: argparse.ArgumentParser) -> None:
+    demo.description = (
+        "Make up hospitals, start a curator and a party process for each of them on this machine, enrol them, run "
+        "the protocol with real keys, publish the table, measure how good it is, and stop everything."
     )
     add_plan_option(demo, PLAN_OPTIONS["method"])
     demo.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
@@ -124,13 +120,18 @@ def _wishes(chosen: argparse.Namespace) -> DemoOptions:
 def _tell(wishes: DemoOptions, programs: Programs) -> None:
     _say(f"{wishes.parties} made-up hospitals of {ROWS:,} patients each, in {wishes.folder}")
     data = wishes.folder / "data"
-    write_sample(data, wishes.parties, ROWS, _SEED)
-    url, key_file = _start_curator(wishes, programs)
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as together:  # none of these waits for another
+        curator = together.submit(_start_curator, wishes, programs)
+        homes = [together.submit(_make_home, wishes, name) for name in wishes.hospitals]
+        write_sample(data, wishes.parties, ROWS, _SEED)
+        url, key_file = curator.result()
+        fingerprints = {name: home.result() for name, home in zip(wishes.hospitals, homes, strict=True)}
     ca_file = Certificates(wishes.folder / "curator").ca_file
     _say(f"a curator at {url}")
     key, ca = key_file.read_text(encoding="utf-8").strip(), ca_file.read_text(encoding="ascii")
     with CuratorClient(url, key, ca=ca) as client:
-        _start_parties(wishes, programs, url, {name: client.code(name)["code"] for name in wishes.hospitals})
+        codes = {name: client.code(name)["code"] for name in wishes.hospitals}
+        _start_parties(wishes, programs, url, fingerprints, codes)
         manifest = _run(wishes, client, programs, url)
     _say_what_it_took(wishes, manifest)
     if wishes.keep:
@@ -150,10 +151,11 @@ def _start_curator(wishes: DemoOptions, programs: Programs) -> tuple[str, Path]:
     return str(curator.wait_for("listening")["url"]), key_file
 
 
-def _start_parties(wishes: DemoOptions, programs: Programs, url: str, codes: dict[str, str]) -> None:
+def _start_parties(
+    wishes: DemoOptions, programs: Programs, url: str, fingerprints: dict[str, str], codes: dict[str, str]
+) -> None:
     names = wishes.hospitals
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as together:
-        fingerprints = dict(zip(names, together.map(lambda name: _make_home(wishes, name), names), strict=True))
         list(together.map(lambda name: _enrol(wishes, name, fingerprints, url, codes[name]), names))
     _say("every hospital has made its keys, enrolled with its code, noted the others' fingerprints, offered its rows")
     for name in names:

@@ -12,18 +12,14 @@ from typing import Any
 from curator.experiments.evaluation import Question, evaluate
 
 
-def add_evaluation_command(commands: Any) -> None:
-    parser = commands.add_parser(
-        "evaluate",
-        help="measure how well a synthetic table stands for the real rows; never publish that figure",
-        description=(
-            "Compare a synthetic table with the real rows: the average total variation distance of all marginals of a "
-            "few attributes, and how often classifiers trained on either are wrong about held-out real rows (one in "
-            "five). Classifiers need the extra `experiments`. The figures are computed from the real rows without "
-            "noise: they are for whoever holds all rows, never to be published."
-        ),
-        epilog="Exit codes: 0 done, 1 failed, 2 the command, the schema or a table cannot work.",
+def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Compare a synthetic table with the real rows: the average total variation distance of all marginals of a "
+        "few attributes, and how often classifiers trained on either are wrong about held-out real rows (one in "
+        "five). Classifiers need the extra `experiments`. The figures are computed from the real rows without "
+        "noise: they are for whoever holds all rows, never to be published."
     )
+    parser.epilog = "Exit codes: 0 done, 1 failed, 2 the command, the schema or a table cannot work."
     parser.add_argument("--real", type=Path, required=True, metavar="T.csv[.gz]", help="the real rows")
     parser.add_argument("--synthetic", type=Path, required=True, metavar="S.csv[.gz]", help="the synthetic rows")
     parser.add_argument("--schema", type=Path, required=True, metavar="S.json", help="the schema of both")

@@ -17,22 +17,13 @@ from curator.operator.progress import error_range
 from protocol.errors import PlanError
 
 
-def add_experiment_commands(commands: Any) -> None:
-    _add_simulate(commands)
-    _add_sample_data(commands)
-
-
-def _add_simulate(commands: Any) -> None:
-    simulate = commands.add_parser(
-        "simulate",
-        help="run the whole protocol in one process over one table, divided among made-up parties",
-        description=(
-            "Divide a table among parties, run the protocol between them in one process, and write the synthetic "
-            "table (synthetic.csv) and what was done and spent (manifest.json). For trying things out: whoever runs "
-            "it sees all rows."
-        ),
-        epilog="Exit codes: 0 done, 1 failed, 2 the command, the schema, the data or the plan cannot work.",
+def add_simulate_options(simulate: argparse.ArgumentParser) -> None:
+    simulate.description = (
+        "Divide a table among parties, run the protocol between them in one process, and write the synthetic "
+        "table (synthetic.csv) and what was done and spent (manifest.json). For trying things out: whoever runs "
+        "it sees all rows."
     )
+    simulate.epilog = "Exit codes: 0 done, 1 failed, 2 the command, the schema, the data or the plan cannot work."
     files = simulate.add_argument_group("files")
     files.add_argument("--data", type=Path, required=True, metavar="T.csv[.gz]", help="the table, with a header row")
     files.add_argument("--schema", type=Path, required=True, metavar="S.json", help="its public schema")
@@ -76,14 +67,10 @@ def settings_of(chosen: argparse.Namespace) -> Settings:
     )
 
 
-def _add_sample_data(commands: Any) -> None:
-    sample = commands.add_parser(
-        "sample-data",
-        help="write made-up hospitals' tables and their schema, for trying things out",
-        description=(
-            "Write schema.json, one CSV file per made-up hospital, and all.csv, which holds all their rows with the "
-            "hospital's name in a first column."
-        ),
+def add_sample_data_options(sample: argparse.ArgumentParser) -> None:
+    sample.description = (
+        "Write schema.json, one CSV file per made-up hospital, and all.csv, which holds all their rows with the "
+        "hospital's name in a first column."
     )
     sample.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the files go")
     sample.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")

@@ -14,9 +14,10 @@ from urllib.parse import quote
 
 import httpx
 
+from curator.errors import CuratorUnreachable
 from curator.files import PUBLIC, whole_file
 from curator.home.tls import client_context
-from protocol.errors import OperatorError, SubnError
+from protocol.errors import OperatorError
 from protocol.messages.http import ENDS
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
@@ -27,10 +28,6 @@ _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshak
 _EVENT_SILENCE = 60  # seconds; the curator sends a comment at least every 15
 _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FAILURES = 0.25, 5.0, 60
 _CHUNK = 1 << 20
-
-
-class CuratorUnreachable(SubnError):
-    """No answer that makes sense came back."""
 
 
 class CuratorRefused(OperatorError):

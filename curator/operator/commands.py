@@ -12,8 +12,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from crypto.randomness import Stream
-from curator.operator.client import CuratorClient, CuratorUnreachable
+from curator.errors import CuratorUnreachable
+from curator.operator.client import CuratorClient
 from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
 from curator.rendering.output import say
@@ -32,23 +32,23 @@ _EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or re
 Command = Callable[[CuratorClient, argparse.Namespace], int]
 
 
-def add_operator_commands(commands: Any) -> None:
-    _add_planning(commands)
-    _add_following(commands)
-    _add_results(commands)
-    _add_parties(commands)
-    _add_schemas(commands)
+def add_operator_options(command: str, parser: argparse.ArgumentParser) -> None:
+    _OPTIONS[command](parser)
 
 
-def _add_planning(commands: Any) -> None:
-    for name, text, run in (
-        ("plan", "price a run before anything is spent", _plan),
-        ("run", "start a run; it waits for its parties to join", _run),
-    ):
-        parser = _command(commands, name, text, run)
-        parser.add_argument("--schema", required=True, metavar="S.json|HASH", help="a schema's file or its hash")
-        parser.add_argument("--party", action="append", metavar="NAME", help="repeat; without it all that offer rows")
-        add_plan_options(parser.add_argument_group("the plan (defaults come from the preset)"))
+def _plan_options(parser: argparse.ArgumentParser) -> None:
+    _planning_options(parser, _plan)
+
+
+def _planning_options(parser: argparse.ArgumentParser, run: Command) -> None:
+    _command(parser, run)
+    parser.add_argument("--schema", required=True, metavar="S.json|HASH", help="a schema's file or its hash")
+    parser.add_argument("--party", action="append", metavar="NAME", help="repeat; without it all that offer rows")
+    add_plan_options(parser.add_argument_group("the plan (defaults come from the preset)"))
+
+
+def _run_options(parser: argparse.ArgumentParser) -> None:
+    _planning_options(parser, _run)
     for option, text in (
         ("--join-seconds", "for all parties to join"),
         ("--step-seconds", "for all answers to a step"),
@@ -59,23 +59,28 @@ def _add_planning(commands: Any) -> None:
     )
 
 
-def _add_following(commands: Any) -> None:
-    _command(commands, "runs", "list all runs, the oldest first", _list_runs)
-    watch = _command(commands, "watch", "show a run's progress until it ends; --json: one event per line", _watch)
-    watch.add_argument("id", metavar="RUN")
-    wait = _command(commands, "wait", "wait until a run ends", _wait)
-    wait.add_argument("id", metavar="RUN")
-    wait.add_argument("--timeout", type=float, metavar="SECONDS", help="how long at most (as long as it takes)")
-    for parser in (watch, wait):
-        parser.epilog = _EXIT_CODES_TEXT
-    cancel = _command(commands, "cancel", "end a run; what parties have spent stays spent", _cancel)
-    cancel.add_argument("id", metavar="RUN")
-    cancel.add_argument("--reason", metavar="TEXT", help="what the parties are told")
+def _runs_options(parser: argparse.ArgumentParser) -> None:
+    _command(parser, _list_runs)
 
 
-def _add_results(commands: Any) -> None:
-    get = _command(commands, "get", "download a run's results; --rows draws a new table of any length", _get)
-    get.add_argument("id", metavar="RUN")
+def _watch_options(parser: argparse.ArgumentParser) -> None:
+    _command(parser, _watch).add_argument("id", metavar="RUN")
+    parser.epilog = _EXIT_CODES_TEXT
+
+
+def _wait_options(parser: argparse.ArgumentParser) -> None:
+    _command(parser, _wait).add_argument("id", metavar="RUN")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long at most (as long as it takes)")
+    parser.epilog = _EXIT_CODES_TEXT
+
+
+def _cancel_options(parser: argparse.ArgumentParser) -> None:
+    _command(parser, _cancel).add_argument("id", metavar="RUN")
+    parser.add_argument("--reason", metavar="TEXT", help="what the parties are told")
+
+
+def _get_options(get: argparse.ArgumentParser) -> None:
+    _command(get, _get).add_argument("id", metavar="RUN")
     get.add_argument(
         "--file",
         action="append",
@@ -93,27 +98,42 @@ def _add_results(commands: Any) -> None:
     )
 
 
-def _add_parties(commands: Any) -> None:
-    parser = commands.add_parser("parties", help="list parties, make an enrolment code, revoke a party")
+def _parties_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    _command(actions, "list", "all parties, their keys' fingerprints and what they offer", _list_parties)
+    _action(actions, "list", "all parties, their keys' fingerprints and what they offer", _list_parties)
     for name, text, run in (
         ("code", "make a one-time code with which a party of this name enrols", _party_code),
         ("revoke", "take a party out; runs that it is in fail", _revoke_party),
     ):
-        _command(actions, name, text, run).add_argument("name", metavar="NAME")
+        _action(actions, name, text, run).add_argument("name", metavar="NAME")
 
 
-def _add_schemas(commands: Any) -> None:
-    parser = commands.add_parser("schemas", help="list, add and show schemas")
+def _schemas_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    _command(actions, "list", "all schemas", _list_schemas)
-    _command(actions, "add", "publish a schema to the parties", _add_schema).add_argument("file", type=Path)
-    _command(actions, "show", "print a schema", _show_schema).add_argument("hash")
+    _action(actions, "list", "all schemas", _list_schemas)
+    _action(actions, "add", "publish a schema to the parties", _add_schema).add_argument("file", type=Path)
+    _action(actions, "show", "print a schema", _show_schema).add_argument("hash")
 
 
-def _command(commands: Any, name: str, text: str, run: Command) -> Any:
-    parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+_OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "plan": _plan_options,
+    "run": _run_options,
+    "runs": _runs_options,
+    "watch": _watch_options,
+    "wait": _wait_options,
+    "cancel": _cancel_options,
+    "get": _get_options,
+    "parties": _parties_options,
+    "schemas": _schemas_options,
+}
+
+
+def _action(actions: Any, name: str, text: str, run: Command) -> Any:
+    parser = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+    return _command(parser, run)
+
+
+def _command(parser: argparse.ArgumentParser, run: Command) -> argparse.ArgumentParser:
     parser.add_argument("--url", metavar="URL", help=f"the curator (SUBN_URL, or {DEFAULT_URL})")
     parser.add_argument("--key-file", type=Path, metavar="F", help="file with the operator's key (SUBN_KEY_FILE)")
     parser.add_argument("--ca-file", type=Path, metavar="F", help="the curator's tls/ca.pem (SUBN_CA_FILE)")
@@ -161,9 +181,15 @@ def _plan(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _run(client: CuratorClient, chosen: argparse.Namespace) -> int:
-    key = chosen.idempotency_key or Stream.system().take(16).hex()
+    key = chosen.idempotency_key or _new_key()
     run = client.create_run(_run_body(client, chosen), key)
     return say(chosen, run, f"{run['run']}\nfollow it with: subn watch {run['run']}")
+
+
+def _new_key() -> str:
+    from crypto.randomness import Stream  # with numpy, which no other command waits for
+
+    return Stream.system().take(16).hex()
 
 
 def _watch(client: CuratorClient, chosen: argparse.Namespace) -> int:

@@ -25,7 +25,8 @@ from typing import Any, TypeVar, cast
 
 from crypto.randomness import Stream
 from curator import interface
-from curator.operator.client import CuratorClient, CuratorUnreachable
+from curator.errors import CuratorUnreachable
+from curator.operator.client import CuratorClient
 from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError

@@ -16,17 +16,13 @@ from protocol.run.manifest import Manifest, verify_manifest
 VERIFIED, REJECTED = 0, 1
 
 
-def add_verify_command(commands: Any) -> None:
-    verify = commands.add_parser(
-        "verify",
-        help="check a manifest off-line: signatures, budgets, and the published files",
-        description=(
-            "Check that the manifest is signed by its curator, that every party signed the plan and a receipt for "
-            "each of its steps, that what was spent is what the plan says, and that the published files are the ones "
-            "at hand: those named, and those beside the manifest under their published names."
-        ),
-        epilog="Exit codes: 0 all is proved, 1 it is not, 2 the command cannot work.",
+def add_verify_options(verify: argparse.ArgumentParser) -> None:
+    verify.description = (
+        "Check that the manifest is signed by its curator, that every party signed the plan and a receipt for "
+        "each of its steps, that what was spent is what the plan says, and that the published files are the ones "
+        "at hand: those named, and those beside the manifest under their published names."
     )
+    verify.epilog = "Exit codes: 0 all is proved, 1 it is not, 2 the command cannot work."
     verify.add_argument("manifest", type=Path, metavar="MANIFEST", help="manifest.json as it was published")
     verify.add_argument(
         "--table", type=Path, metavar="F", help="the synthetic table at hand (.csv or .parquet), under whatever name"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from crypto.paillier.indicator import make_indicator
-from crypto.paillier.public import require_gmp
-from crypto.paillier_secret import SecretKey
+from crypto.paillier_secret import SecretKey, require_gmp
 from crypto.randomness import Stream
 from protocol.plan.plan import Plan
 from protocol.run.curator import RunKeys

@@ -7,7 +7,7 @@ and schedule, price it by the party's own terms, look at the budget, compute, an
 in one transaction. Only then may anything leave.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -38,6 +38,7 @@ from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import PartySums
 from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
+from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
 _LONGEST_REASON = 2000  # of a refusal
@@ -132,25 +133,29 @@ class Answering:
 
     def _invited(self, task: Invitation, asked: str) -> Outgoing | None:
         run = task.proposal.run
-        request, stored = self._ledger.request(run), self._ledger.answered(run, JOINING)
+        request, stored, codes = self._ledger.request(run), self._ledger.answered(run, JOINING), None
         try:
             if request is None or request.plan_hash != task.plan:
-                request = self._judged(task)
+                request, codes = self._judged(task)
             if stored is not None and stored.request_digest != asked:
                 raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
-            return self._answer_invitation(request)
+            return self._answer_invitation(request, codes)
         except (AnsweredOtherwise, OutOfTurn) as error:
             return self._object(run, task, error)
 
-    def _judged(self, task: Invitation) -> Request:
-        """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again."""
+    def _judged(self, task: Invitation) -> tuple[Request, Sequence[Codes] | None]:
+        """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again.
+
+        With the table that it rests on, so that joining at once need not read it a second time. A run that waits for
+        the data owner does not keep it: the table is read again when the owner has decided.
+        """
         found, run, plan = examined(self._opened, task, self._smallest_key), task.proposal.run, task.plan
         decision, reasons = found.verdict.decision, found.verdict.reasons
         self._audit.append(
             "asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price), delta=str(found.delta)
         )
         self._audit.append("judged", run=run, plan=plan, decision=decision, reasons=list(reasons))
-        return self._ledger.ask(
+        request = self._ledger.ask(
             run,
             plan_hash=plan,
             dataset=found.dataset,
@@ -161,9 +166,10 @@ class Answering:
             verdict=decision,
             reasons=reasons,
         )
+        return request, found.codes
 
-    def _answer_invitation(self, request: Request) -> Outgoing | None:
-        """What the ledger says of an invitation, made into an answer."""
+    def _answer_invitation(self, request: Request, codes: Sequence[Codes] | None = None) -> Outgoing | None:
+        """What the ledger says of an invitation, made into an answer; `codes` is the table if it has just been read."""
         stored = self._stored(request, JOINING)
         if stored is not None or request.state == "asked":
             return stored
@@ -173,17 +179,17 @@ class Answering:
         try:
             if request.state == "refused":
                 raise PolicyRefusal(_why_refused(request))
-            return self._join(request, asked)
+            return self._join(request, asked, codes)
         except DataError:
             # Privacy: where a table does not fit is the data owner's to know, who asks `subn-party check`.
             return self._decline(request, JOINING, asked, PolicyRefusal(_UNFIT))
         except (PlanError, PolicyRefusal) as error:
             return self._decline(request, JOINING, asked, error)
 
-    def _join(self, request: Request, asked: str) -> Outgoing:
+    def _join(self, request: Request, asked: str, codes: Sequence[Codes] | None) -> Outgoing:
         """Set the whole price aside and freeze the rows; then say yes."""
         terms, dataset = self._terms(request), request.dataset or ""
-        me, codes = place_in(self._opened, terms), loaded(self._opened, dataset, terms.schema)
+        me, codes = place_in(self._opened, terms), codes or loaded(self._opened, dataset, terms.schema)
         budget = self._opened.budget(dataset)
         self._ledger.reserve(request.run, budget.total, budget.delta_total)
         frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.schema, codes)

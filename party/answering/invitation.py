@@ -4,7 +4,7 @@ It does not know the ledger's requests or how an answer is made. Nothing of the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from party import source
@@ -28,6 +28,7 @@ class Examined:
     price: Fraction
     delta: Fraction
     verdict: Verdict
+    codes: Sequence[Codes] | None = field(default=None, repr=False)  # the table, if the verdict rests on it
 
 
 def examined(opened: OpenHome, task: Invitation, smallest_key: int) -> Examined:
@@ -40,9 +41,10 @@ def examined(opened: OpenHome, task: Invitation, smallest_key: int) -> Examined:
         dataset = dataset_for(opened.home, opened.settings, terms.schema.hash)
         if dataset is None:
             raise PolicyRefusal(f"this party has no data set with the schema {terms.schema.hash[:12]}...")
-        _check_rows(terms, me, loaded(opened, dataset, terms.schema))
+        codes = loaded(opened, dataset, terms.schema)
+        _check_rows(terms, me, codes)
         verdict = judge(opened.settings.policy, opened.settings.peers, terms, me, opened.budget(dataset))
-        return Examined(dataset, price, delta, verdict)
+        return Examined(dataset, price, delta, verdict, codes)
     except (PlanError, SchemaError, PeerError, PolicyRefusal) as error:
         return Examined(dataset, price, delta, Verdict("refuse", (str(error),)))
 

@@ -1,4 +1,4 @@
-"""The commands of daily work: serving, decisions, the account, the audit log.
+"""The commands of daily work: decisions, the account, the audit log.
 
 It does not know the command line's words or how results are printed.
 """
@@ -6,25 +6,14 @@ It does not know the command line's words or how results are printed.
 import json
 from typing import Any
 
-from party import service, views
+from party import views
 from party.books import audit as audit_log
-from party.commands.result import Result, Seams, call, curator_of, unknown_dataset
-from party.errors import SettingsError
+from party.commands.result import Result, unknown_dataset
 from party.files import write_file
 from party.home import backup as backups
-from party.home.home import OpenHome, open_home
+from party.home.home import open_home
 from party.home.keys import own_fingerprint
 from party.home.layout import Home
-from party.home.lock import served_alone
-from party.logs import json_log, log_libraries
-from party.worker import lost
-from protocol.messages.http import SentReceipt
-
-
-def serve(home: Home, chosen: Any) -> Result:
-    log_libraries()
-    service.serve(home, json_log, **chosen.seams)
-    return Result({"stopped": True})
 
 
 def requests(home: Home, chosen: Any) -> Result:
@@ -48,7 +37,9 @@ def refuse(home: Home, chosen: Any) -> Result:
 
 def ledger(home: Home, chosen: Any) -> Result:
     if chosen.action == "acknowledge":
-        return _acknowledge(home, chosen.dataset, chosen.seams)
+        from party.commands.acknowledge import acknowledge  # with HTTP, which no other command here needs
+
+        return acknowledge(home, chosen.dataset, chosen.seams)
     with open_home(home) as opened:
         accounts = views.accounts(opened)
         entries = [views.line_of(entry) for entry in opened.ledger.entries(dataset=chosen.dataset)]
@@ -114,37 +105,6 @@ def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Result:
         request = opened.decide(run, is_accepted, reason, "command line")
     lines = [f"{run} is {request.state}; the service tells the curator within seconds, or when it is started"]
     return Result({"run": run, "state": request.state}, lines)
-
-
-def _acknowledge(home: Home, dataset: str | None, seams: Seams) -> Result:
-    with served_alone(home.lock), open_home(home) as opened:
-        missing = lost(opened, call(curator_of(opened, seams), lambda line: line.receipts()))
-        charged = _charged_to(opened, missing, dataset)
-        opened.ledger.acknowledge(missing, charged)
-        for one in missing:
-            request = opened.ledger.request(one.run)
-            paid_by = (request.dataset if request is not None else None) or charged
-            opened.audit.append(
-                "acknowledged",
-                run=one.run,
-                step=one.step,
-                charge=str(one.charge),
-                delta=str(one.delta),
-                dataset=paid_by,
-            )
-    data = [one.model_dump(mode="json", exclude={"signature"}) for one in missing]
-    lines = [f"charged {views.amount(str(one.charge))} for {one.step} of {one.run}" for one in missing]
-    return Result(data, lines or ["the ledger knows all that the curator holds: nothing to acknowledge"])
-
-
-def _charged_to(opened: OpenHome, missing: list[SentReceipt], dataset: str | None) -> str:
-    """Which data set pays for runs that the ledger has forgotten altogether: a receipt does not say."""
-    known = list(opened.settings.datasets)
-    if dataset is None and len(known) > 1 and any(opened.ledger.request(one.run) is None for one in missing):
-        raise SettingsError(f"say with --dataset which data set the forgotten runs were about: {', '.join(known)}")
-    if dataset is not None and dataset not in known:
-        raise unknown_dataset(opened, dataset)
-    return dataset or known[0]
 
 
 def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:

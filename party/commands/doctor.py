@@ -18,14 +18,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from party.books import audit
-from party.commands.result import Result, Seams, call, curator_of
+from party.commands.line import Seams, call, curator_of
+from party.commands.result import Result
 from party.commands.setup import checked, roster_of
 from party.curator_link.tls import trusting
 from party.home import keys, settings
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.settings import CuratorSettings, pinned_ca
-from party.worker import lost
+from party.rollback import lost
 from protocol.messages.http import SentReceipt
 from protocol.messages.versions import SPOKEN
 from protocol.services import diagnosis

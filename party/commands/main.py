@@ -6,22 +6,19 @@ It does not know how the commands do their work.
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from party.commands import daily as book_commands
-from party.commands import pages as page_commands
-from party.commands import ready
-from party.commands import setup as setup_commands
-from party.commands.doctor import doctor
-from party.commands.result import Result, Seams
-from party.curator_link.client import Declined, TalkError, Untrusted
-from party.errors import LedgerError, PolicyRefusal, RolledBack
-from party.home.layout import Home
+from party.commands import dispatch
+from party.errors import Declined, LedgerError, PolicyRefusal, RolledBack, TalkError, Untrusted
 from protocol.errors import OperatorError, SubnError
 from protocol.services.command_help import GroupedParser
+
+if TYPE_CHECKING:
+    from party.commands.line import Seams
+    from party.commands.result import Result
 
 HOME_VARIABLE = "SUBN_PARTY_HOME"
 DEFAULT_HOME = "party-home"
@@ -48,11 +45,11 @@ _EXAMPLES = (
 )
 
 
-def main(arguments: Sequence[str] | None = None, seams: Seams | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, seams: "Seams | None" = None) -> int:
     chosen = _parser().parse_args(arguments)
     chosen.seams = seams or {}
     try:
-        result: Result = chosen.run(Home(chosen.home), chosen)
+        result: Result = chosen.run(chosen)
     except (SubnError, OSError) as error:
         return _complain(error, chosen.json)
     try:
@@ -63,7 +60,7 @@ def main(arguments: Sequence[str] | None = None, seams: Seams | None = None) -> 
     return result.code
 
 
-def _say(result: Result, as_json: bool) -> None:
+def _say(result: "Result", as_json: bool) -> None:
     if as_json:
         print(json.dumps(result.data, ensure_ascii=False, indent=2))
     elif result.lines:
@@ -103,7 +100,6 @@ def _parser() -> GroupedParser:
         ),
         epilog=_CODES,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('dp-subn')}")
     groups = parser.add_commands()
     _add_joining(groups)
     _add_setting_up(groups)
@@ -112,7 +108,7 @@ def _parser() -> GroupedParser:
     return parser
 
 
-def _add(groups: Any, name: str, run: Callable[[Home, Any], Result], summary: str, more: str = "") -> Any:
+def _add(groups: Any, name: str, family: dispatch.Family, summary: str, more: str = "") -> Any:
     command = groups.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}. {more}", epilog=_CODES
     )
@@ -124,7 +120,7 @@ def _add(groups: Any, name: str, run: Callable[[Home, Any], Result], summary: st
         help=f"this party's folder (default: ${HOME_VARIABLE}, or ./{DEFAULT_HOME})",
     )
     command.add_argument("--json", action="store_true", help="print JSON instead of text")
-    command.set_defaults(run=run)
+    command.set_defaults(command=name, run=partial(dispatch.carried_out, family))
     return command
 
 
@@ -132,14 +128,14 @@ def _add_joining(groups: Any) -> None:
     _add(
         groups,
         "init",
-        setup_commands.init,
+        dispatch.setup,
         "make this party's home: its keys and a commented party.toml",
         "Private keys are made here, readable for you alone, and never leave. Files that are there are kept.",
     )
     enrol = _add(
         groups,
         "enrol",
-        setup_commands.enrol,
+        dispatch.setup,
         "join a curator with the one-time code of its operator",
         "The code proves the curator's key and its certificate authority, whoever stands in between. Shows the "
         "fingerprints of this party and of all others: compare them by voice or mail with the people they belong to. "
@@ -153,16 +149,16 @@ def _add_joining(groups: Any) -> None:
     recognise = _add(
         groups,
         "recognise",
-        setup_commands.recognise,
+        dispatch.setup,
         "pin the curator anew, when its operator has changed its key or its certificate authority",
         "The operator tells you the new pin by voice or mail; what the curator shows is taken only if it fits.",
     )
     recognise.add_argument("pin", metavar="PIN", help="32 digits, from `subn-curator certificate show`")
-    _add(groups, "peers", setup_commands.peers, "show the other parties, and whose fingerprints you have compared")
+    _add(groups, "peers", dispatch.setup, "show the other parties, and whose fingerprints you have compared")
     trust = _add(
         groups,
         "trust",
-        setup_commands.trust,
+        dispatch.setup,
         "note another party's fingerprint, as its data owner told you by voice or mail",
         "It is noted only if it is the one that the curator shows. Runs with a party whose fingerprint is not noted "
         "wait for your word; a party that comes with other keys is refused.",
@@ -177,14 +173,14 @@ def _add_setting_up(groups: Any) -> None:
     _add(
         groups,
         "check",
-        setup_commands.check,
+        dispatch.setup,
         "read every data set against its schema and say all that does not fit, and see if the curator answers",
         "Counts of bad values are shown to you only; nothing leaves this machine.",
     )
     offer = _add(
         groups,
         "offer",
-        setup_commands.offer,
+        dispatch.setup,
         "tell the curator which schemas you hold rows of, and how many rows",
         "Row counts are public. Offer again when a table has changed.",
     )
@@ -192,7 +188,7 @@ def _add_setting_up(groups: Any) -> None:
     _add(
         groups,
         "doctor",
-        doctor,
+        dispatch.doctor,
         "look at everything that is needed to take part, and say how to mend what is wrong",
         "Connection, clock, certificates, disk, files, tables, ledger, audit log, rules, versions: one line each, ok, "
         "warn or bad. Exit code 1 if anything is bad. Nothing about rows leaves this machine.",
@@ -200,7 +196,7 @@ def _add_setting_up(groups: Any) -> None:
     _add(
         groups,
         "rotate",
-        setup_commands.rotate,
+        dispatch.setup,
         "change this party's keys",
         "Stop `serve` first. The other data owners have to compare your new fingerprint.",
     )
@@ -210,29 +206,29 @@ def _add_taking_part(groups: Any) -> None:
     _add(
         groups,
         "serve",
-        book_commands.serve,
+        dispatch.serve,
         "take part in runs until stopped",
         "Only calls out. Logs JSON lines on standard error; stops cleanly on SIGTERM and Ctrl-C.",
     )
     _add(
         groups,
         "page",
-        page_commands.page,
+        dispatch.pages,
         "print an address that opens the pages of this party in a browser",
         "It works once, within ten minutes, on this machine; `serve` has to be running.",
     )
-    _add(groups, "ready", ready.ready, "ask the service whether it is at work: exit code 0 or 1")
+    _add(groups, "ready", dispatch.ready, "ask the service whether it is at work: exit code 0 or 1")
     requests = _add(
         groups,
         "requests",
-        book_commands.requests,
+        dispatch.daily,
         "show who asks for what: tables and cells of every phase, the price, and what would be left",
     )
     requests.add_argument("request", metavar="RUN", nargs="?", help="one run only")
     requests.add_argument("--all", action="store_true", help="also runs that are over")
-    accept = _add(groups, "accept", book_commands.accept, "take part in a run that waits for your word")
+    accept = _add(groups, "accept", dispatch.daily, "take part in a run that waits for your word")
     accept.add_argument("request", metavar="RUN")
-    refuse = _add(groups, "refuse", book_commands.refuse, "do not take part in a run")
+    refuse = _add(groups, "refuse", dispatch.daily, "do not take part in a run")
     refuse.add_argument("request", metavar="RUN")
     refuse.add_argument("--reason", default="", help="told to the curator and its operator")
 
@@ -241,7 +237,7 @@ def _add_books(groups: Any) -> None:
     ledger = _add(
         groups,
         "ledger",
-        book_commands.ledger,
+        dispatch.daily,
         "show what was spent on every data set, and each answer that cost it",
         "`ledger acknowledge` charges answers that the curator holds and this ledger has forgotten, because it was "
         "restored from a backup; the service does not start before.",
@@ -251,7 +247,7 @@ def _add_books(groups: Any) -> None:
     audit = _add(
         groups,
         "audit",
-        book_commands.audit,
+        dispatch.daily,
         "show, search or verify the log of everything that was asked, decided and sent",
     )
     audit.add_argument("action", nargs="?", choices=("show", "verify"), default="show")
@@ -260,18 +256,18 @@ def _add_books(groups: Any) -> None:
     compare = _add(
         groups,
         "compare",
-        page_commands.compare,
+        dispatch.pages,
         "compare the published table of a run with your own rows, for your eyes only",
         "Worked out and kept in this home. The curator is asked for the published table, as any party may, and for "
         "nothing else. With scikit-learn (the extra `experiments`) a classifier is compared too.",
     )
     compare.add_argument("request", metavar="RUN")
     compare.add_argument("--guess", metavar="COLUMN", help="what the classifier guesses (the schema's last column)")
-    export = _add(groups, "export", book_commands.export, "write requests, accounts and audit log as one JSON document")
+    export = _add(groups, "export", dispatch.daily, "write requests, accounts and audit log as one JSON document")
     backup = _add(
         groups,
         "backup",
-        book_commands.backup,
+        dispatch.daily,
         "copy this home into one file: ledger, audit log, keys, rules; no row of any table",
         "May run while the service serves.",
     )
@@ -279,7 +275,7 @@ def _add_books(groups: Any) -> None:
     restore = _add(
         groups,
         "restore",
-        book_commands.restore,
+        dispatch.daily,
         "bring a backup back, into a new home or one that knows nothing more",
         "What was spent after the backup was made is charged with `ledger acknowledge`, before anything is served.",
     )

@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 
 from party.app import TOKEN_FILE, token_of
-from party.commands.result import Result, call, curator_of
+from party.commands.line import call, curator_of
+from party.commands.result import Result
 from party.comparison import comparison
-from party.curator_link.client import Unreachable
+from party.errors import Unreachable
 from party.home import settings
 from party.home.home import open_home
 from party.home.layout import Home

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from crypto.signing import fingerprint
 from party import source
 from party.books.audit import Audit
-from party.commands.result import TRIES, Result, Seams, call, curator_of, unknown_dataset
-from party.curator_link.client import Curator, Declined, TalkError, Untrusted
+from party.commands.line import TRIES, Seams, call, curator_of
+from party.commands.result import Result, unknown_dataset
+from party.curator_link.client import Curator
 from party.curator_link.introduction import introduced
-from party.errors import SettingsError
+from party.errors import Declined, SettingsError, TalkError, Untrusted
 from party.files import write_file
 from party.home import keys, settings
 from party.home.home import OpenHome, open_home
@@ -225,6 +226,8 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
         return {"fits": False, "why": str(error), "problems": []}
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
     checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
+    if found.rows and not problems:  # no rule is needed: the table need not be read a second time
+        return checked
     try:
         source.load(opened.home.path, dataset, schema)
     except DataError as error:

@@ -1,11 +1,6 @@
 """The party's half of the conversation: signed requests to one curator, whose signature every answer must carry.
 
 It does not know runs, tasks or the ledger. Nothing that the pinned curator has not signed is ever believed.
-
-TalkError
-├── Unreachable   nobody answers, or whoever answers says "later": worth another try
-├── Untrusted     no TLS with the pinned CA, or an answer without the signature of the pinned curator
-└── Declined      the curator says no, and why (its problem+json)
 """
 
 import asyncio
@@ -24,8 +19,9 @@ from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
 from party.curator_link.tls import trusting
+from party.errors import Declined, TalkError, Unreachable, Untrusted
 from party.logs import Log, silent
-from protocol.errors import CURATOR, SubnError
+from protocol.errors import CURATOR
 from protocol.identity import Identity
 from protocol.messages.http import (
     Asked,
@@ -63,26 +59,6 @@ _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshak
 _LATER = (408, 425, 429)
 _LONGEST_ECHO = 500
 _SOFTWARE = f"dp-subn/{version('dp-subn')}"
-
-
-class TalkError(SubnError):
-    pass
-
-
-class Unreachable(TalkError):
-    pass
-
-
-class Untrusted(TalkError):
-    pass
-
-
-class Declined(TalkError):
-    def __init__(self, status: int, text: str, culprit: str | None = None) -> None:
-        super().__init__(text)
-        self.status = status
-        self.culprit = culprit
-
 
 Found = TypeVar("Found")
 

@@ -9,8 +9,8 @@ import ssl
 import httpx
 from pydantic import ValidationError
 
-from party.curator_link.client import Unreachable, Untrusted
 from party.curator_link.tls import trusting, trusting_nobody
+from party.errors import Unreachable, Untrusted
 from protocol.messages.http import Introduction
 from protocol.messages.pins import pin_of
 from protocol.services.connection import check_address, distrust, hung_up

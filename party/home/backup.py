@@ -4,7 +4,7 @@ It does not know the curator. No row of any table is in a copy: neither sources 
 
 A copy that is brought back may be older than what was spent since. It is refused onto a home that knows more, and a
 service that starts on an older ledger stops until what is missing has been charged
-(`party.worker.check_not_rolled_back`).
+(`party.rollback.check_not_rolled_back`).
 """
 
 import json

@@ -16,8 +16,8 @@ from fastapi.staticfiles import StaticFiles
 
 from party.books.ledger import Request as Asked
 from party.comparison import comparison
-from party.curator_link.client import Curator, TalkError
-from party.errors import LedgerError, PolicyRefusal
+from party.curator_link.client import Curator
+from party.errors import LedgerError, PolicyRefusal, TalkError
 from party.home.home import OpenHome
 from party.pages import schema_diff
 from party.pages.rendering import Renderer, glossary

@@ -4,7 +4,7 @@ It does not know any command.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Groups = Mapping[str, Sequence[str]]  # names of commands by title
@@ -12,15 +12,53 @@ Examples = Sequence[tuple[str, str]]  # what one wants, and what one types
 REST = "more"
 
 
+class _ShowVersion(argparse.Action):
+    """Looks the version up when it is asked for: most commands need not wait for that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_found: object) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('dp-subn')}")
+        parser.exit()
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command. `add_options` adds its options and what carries it out, once the command is chosen.
+
+    So a program's start does not wait for what other commands import.
+    """
+
+    def __init__(self, *, add_options: "AddOptions | None" = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._add_options = add_options
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._complete()
+        return super().parse_known_args(args, namespace)
+
+    def format_help(self) -> str:
+        self._complete()
+        return super().format_help()
+
+    def _complete(self) -> None:
+        add_options, self._add_options = self._add_options, None
+        if add_options is not None:
+            add_options(self)
+
+
+AddOptions = Callable[[CommandParser], None]
+
+
 class GroupedParser(argparse.ArgumentParser):
     """A parser whose help shows its commands by group; what no group names comes last."""
 
     def __init__(self, *, groups: Groups, examples: Examples = (), **settings: Any) -> None:
         super().__init__(**settings)
+        self.add_argument("--version", action=_ShowVersion, nargs=0, help="show program's version number and exit")
         self._shown, self._examples = groups, examples
 
     def add_commands(self) -> Any:
-        return self.add_subparsers(required=True, metavar="COMMAND", parser_class=argparse.ArgumentParser)
+        return self.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
 
     def format_help(self) -> str:
         formatter = self._get_formatter()

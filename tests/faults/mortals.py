@@ -20,8 +20,9 @@ from party.answering import answering
 from party.answering.answering import Answering
 from party.books.audit import Audit
 from party.books.ledger import Ledger
-from party.curator_link.client import Backoff, Unreachable
-from party.curator_link.client import Declined as Refused
+from party.curator_link.client import Backoff
+from party.errors import Declined as Refused
+from party.errors import Unreachable
 from party.home import settings
 from party.home.home import OpenHome
 from party.home.keys import OwnKeys

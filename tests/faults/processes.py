@@ -21,8 +21,9 @@ import psutil
 from crypto.randomness import Stream
 from curator.accounts.registry import Registry
 from curator.clock import system_clock
+from curator.errors import CuratorUnreachable
 from curator.home.keys import CuratorKeys
-from curator.operator.client import CuratorClient, CuratorUnreachable
+from curator.operator.client import CuratorClient
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
 from curator.store.store import Store

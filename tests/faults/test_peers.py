@@ -14,7 +14,8 @@ import pytest
 from crypto.signing import sign
 from party.books import audit
 from party.books.ledger import Ledger
-from party.curator_link.client import Curator, Declined
+from party.curator_link.client import Curator
+from party.errors import Declined
 from party.home import keys, settings
 from protocol.messages.signatures import RECEIPT, receipt_text
 from tests.faults.processes import CURATOR

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 from time import monotonic
-from typing import Any, TextIO
+from typing import TextIO
 
 from curator.experiments.sweep.figures import draw, means, require_matplotlib, write_means
 from curator.experiments.sweep.grid import read_grid
@@ -18,19 +18,15 @@ from protocol.errors import OperatorError
 _BAR = 30
 
 
-def add_sweep_command(commands: Any) -> None:
-    parser = commands.add_parser(
-        "sweep",
-        help="simulate a whole grid of settings, seed by seed, and draw what came out",
-        description=(
-            "Run every combination that a grid file lists, several at once, without cryptography and with the noise's "
-            "true distribution; measure each synthetic table against the real rows; write every result "
-            f"({RESULTS}), means with standard errors (means.csv) and figures. A sweep that was stopped, in "
-            "whatever way, goes on where it was when it is started again. Figures need the extra `experiments`. What "
-            "is measured carries no noise: never publish it for rows that are private."
-        ),
-        epilog="Exit codes: 0 done, 1 failed, 2 the grid, a schema or a table cannot work.",
+def add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Run every combination that a grid file lists, several at once, without cryptography and with the noise's "
+        "true distribution; measure each synthetic table against the real rows; write every result "
+        f"({RESULTS}), means with standard errors (means.csv) and figures. A sweep that was stopped, in "
+        "whatever way, goes on where it was when it is started again. Figures need the extra `experiments`. What "
+        "is measured carries no noise: never publish it for rows that are private."
     )
+    parser.epilog = "Exit codes: 0 done, 1 failed, 2 the grid, a schema or a table cannot work."
     parser.add_argument("--grid", type=Path, required=True, metavar="G.toml", help="what to run; see the README")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where results and figures go")
     parser.add_argument(

@@ -4,18 +4,19 @@ import asyncio
 import json
 import shutil
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import Request, Response
 
+from party import source
 from party.answering import answering
 from party.answering.answering import Answering
 from party.books.ledger import Ledger
-from party.curator_link.client import Declined
-from party.errors import DiskFull, RolledBack
-from party.worker import lost
+from party.errors import Declined, DiskFull, RolledBack
+from party.rollback import lost
 from protocol.errors import MalformedMessage, OutOfTurn
 from protocol.exact import digest
 from protocol.messages.tasks import Acceptance, Count, Invitation, Place, Refusal, decode, encode
@@ -444,6 +445,39 @@ def test_the_data_owner_is_asked_and_accepts(tmp_path, fake):
     party.turns()
     assert fake.runs[RUN].state.waiting_for == (1, 2)
     assert party.ledger.reserved("patients") == 1
+
+
+def test_a_run_reads_the_table_once(tmp_path, fake, monkeypatch):
+    readings = count_readings(monkeypatch)
+    parties = parties_of(tmp_path, fake)
+    join(fake, parties)
+    finish(fake, parties, RUN)
+    assert fake.runs[RUN].status == "finished"
+    assert readings == [party.home.path for party in parties]
+
+
+def test_a_run_that_waits_for_the_data_owner_reads_the_table_again_when_decided(tmp_path, fake, monkeypatch):
+    readings = count_readings(monkeypatch)
+    party = Party(make_home(tmp_path, 0, fake, accept="ask"), 0, fake)
+    fake.start(run_terms())
+    party.turns()
+    assert len(readings) == 1  # whether the table fits is known before anybody is asked
+    party.house.decide(RUN, True, "", "test")
+    party.turns()
+    assert party.ledger.request(RUN).state == "active"
+    assert len(readings) == 2
+
+
+def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The homes whose tables are read from now on, in order."""
+    readings, read = [], source.load
+
+    def counted(folder, dataset, schema):
+        readings.append(folder)
+        return read(folder, dataset, schema)
+
+    monkeypatch.setattr(source, "load", counted)
+    return readings
 
 
 def test_the_data_owner_is_asked_and_refuses(tmp_path, fake):

@@ -23,9 +23,8 @@ from crypto.paillier.public import (
     encrypt,
     multiply,
     random_unit,
-    require_gmp,
 )
-from crypto.paillier_secret import SecretKey
+from crypto.paillier_secret import SecretKey, require_gmp
 from crypto.randomness import Stream
 
 BITS = 512
@@ -175,7 +174,7 @@ def test_start_up_refuses_phe_without_gmpy2(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_importing_refuses_phe_without_gmpy2() -> None:
-    script = "import phe.util; phe.util.HAVE_GMP = False; import crypto.paillier.public"
+    script = "import phe.util; phe.util.HAVE_GMP = False; import crypto.paillier_secret"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 1
     assert "CryptoError: the package phe runs without gmpy2" in done.stderr

@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from curator.operator.client import CuratorClient, CuratorRefused, CuratorUnreachable
+from curator.errors import CuratorUnreachable
+from curator.operator.client import CuratorClient, CuratorRefused
 
 Handler = Callable[[httpx.Request], httpx.Response]
 

@@ -9,7 +9,8 @@ from fastapi import Request, Response
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
-from party.curator_link.client import Backoff, Curator, Declined, TalkError, Unreachable, Untrusted
+from party.curator_link.client import Backoff, Curator
+from party.errors import Declined, TalkError, Unreachable, Untrusted
 from protocol.messages.signatures import CURATOR_SIGNATURE_HEADER
 from tests.support.fake_curator import NOW, URL, FakeCurator
 from tests.support.small_runs import BITS, identity

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import party.curator_link.client
 from curator.http import dependencies as callers
-from party.curator_link.client import Curator, Declined
+from party.curator_link.client import Curator
+from party.errors import Declined
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN, Versions, disagreement
 from tests.support.api import Api, with_api

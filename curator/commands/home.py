@@ -1,0 +1,126 @@
+"""The commands that make and keep a curator's home: its keys, operators' keys, codes for parties, copies.
+
+It does not know the command line's words.
+"""
+
+import argparse
+from datetime import UTC, datetime
+
+from crypto.randomness import Stream
+from crypto.signing import fingerprint
+from curator.accounts.registry import Registry
+from curator.clock import system_clock
+from curator.commands.certificate import make_certificates
+from curator.errors import SettingsError
+from curator.home import backup as backups
+from curator.home.certificates import Certificates
+from curator.home.keys import CuratorKeys
+from curator.rendering.output import say
+from curator.settings import Settings
+from curator.store.run_records import SIGNING_KEY, correct
+from curator.store.store import Store
+from protocol.messages.pins import joined, pin_of
+
+
+def init(settings: Settings, chosen: argparse.Namespace) -> int:
+    if (settings.home / "keys").exists():
+        raise SettingsError(f"{settings.home} has been set up already: its keys are kept, nothing was done")
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    certificates = make_certificates(settings, chosen)
+    keys = CuratorKeys.create(settings.home, Stream.system())
+    operator_key = _registry(settings).new_operator_key("first", Stream.system())
+    public = keys.signing.public
+    found = {
+        "home": str(settings.home),
+        "operator_key": operator_key,
+        "curator_key": public.hex(),
+        "fingerprint": fingerprint(public),
+        "pin": pin_of(public, certificates.ca),
+        "names": certificates.shown().names,
+        "ca_file": str(certificates.ca_file) if certificates.ca else None,
+    }
+    trusted = f"operators' commands trust it with SUBN_CA_FILE={found['ca_file']}\n" if certificates.ca else ""
+    return say(
+        chosen,
+        found,
+        f"{settings.home} is ready; start it with: subn-curator serve --home {settings.home}\n"
+        f"its certificate is good for {', '.join(certificates.shown().names)}\n{trusted}"
+        f"operator's key, shown this once (put it into a file for subn --key-file):\n{operator_key}",
+    )
+
+
+def add_key(settings: Settings, chosen: argparse.Namespace) -> int:
+    key = _registry(settings).new_operator_key(chosen.label, Stream.system())
+    return say(chosen, {"label": chosen.label, "operator_key": key}, key)
+
+
+def list_keys(settings: Settings, chosen: argparse.Namespace) -> int:
+    found = [
+        {"label": key.label, "created": _time(key.created), "id": key.hash[:12]}
+        for key in _registry(settings).operator_keys()
+    ]
+    return say(chosen, found, "\n".join(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
+
+
+def revoke_key(settings: Settings, chosen: argparse.Namespace) -> int:
+    _registry(settings).revoke_operator_key(chosen.label)
+    return say(chosen, {"revoked": chosen.label}, f"the key {chosen.label!r} is invalid now")
+
+
+def rotate(settings: Settings, chosen: argparse.Namespace) -> int:
+    """Runs that are under way go on when parties have recognised the new key; nothing that is published changes."""
+    require_home(settings)
+    store = Store.open(settings.store_url)
+    try:
+        public = CuratorKeys.rotate(settings.home).signing.public
+        with store.writing() as db:  # after a kill in between the service does not start: done again, it does
+            correct(db, SIGNING_KEY, public.hex())
+    finally:
+        store.close()
+    found = {"curator_key": public.hex(), "pin": pin_of(public, Certificates(settings.home).ca)}
+    words = (
+        "a new signing key lies in the home: restart the service now; parties wait until each has run\n"
+        f"subn-party recognise {found['pin']}\nTell them the pin by voice or mail. Codes that were not used are void."
+    )
+    return say(chosen, found, words)
+
+
+def code(settings: Settings, chosen: argparse.Namespace) -> int:
+    directory, keys = _registry(settings), CuratorKeys.load(settings.home, settings.master_key)
+    secret, expires = directory.new_code(chosen.name, Stream.system())
+    code = joined(secret, pin_of(keys.signing.public, Certificates(settings.home).ca))
+    found = {"name": chosen.name, "code": code, "expires": _time(expires)}
+    return say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")
+
+
+def backup(settings: Settings, chosen: argparse.Namespace) -> int:
+    require_home(settings)
+    made = backups.make(settings, chosen.file)
+    where = "" if made["database"] == "inside" else "; the database is elsewhere: back it up with its own tool, first"
+    return say(
+        chosen,
+        {"written": str(chosen.file), **made},
+        f"written to {chosen.file}: {len(made['files'])} files{where}\n"
+        "it holds the curator's secret keys: keep it where nobody else reads",
+    )
+
+
+def restore(settings: Settings, chosen: argparse.Namespace) -> int:
+    found = backups.restore(settings, chosen.file)
+    words = f"{settings.home} is as it was at {found['made']}; parties answer again what it has forgotten"
+    return say(chosen, {"restored": str(settings.home), **found}, words)
+
+
+def _registry(settings: Settings) -> Registry:
+    require_home(settings)
+    return Registry(Store.open(settings.store_url), system_clock)
+
+
+def require_home(settings: Settings) -> None:
+    """That `init` has made: no other command leaves an empty database in a mistyped place."""
+    if not (settings.home / "keys").is_dir():
+        raise SettingsError(f"{settings.home} is no curator's home: run `subn-curator init --home {settings.home}`")
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,53 @@
+"""Rows of a database's query, as text.
+
+It does not know what the columns mean. Privacy: no message holds the URL's password, or a value that a driver quotes.
+"""
+
+from collections.abc import Generator, Sequence
+
+from sqlalchemy import NullPool, create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from protocol.errors import DataError
+from protocol.tables.coding import BATCH
+
+
+def without_password(source: str) -> str:
+    """The database's URL as messages show it."""
+    return _url(source).render_as_string(hide_password=True)
+
+
+def database_rows(source: str, query: str) -> Generator[Sequence[str], None, None]:
+    """The names of the columns, then every row."""
+    url = _url(source)
+    try:
+        engine = create_engine(url, poolclass=NullPool)
+        with engine.connect() as connection:
+            # The driver gets the query as it stands: a % or : in it is not a parameter.
+            streaming = connection.execution_options(stream_results=True, max_row_buffer=BATCH, no_parameters=True)
+            with streaming.exec_driver_sql(query) as result:
+                yield list(result.keys())
+                for batch in result.partitions(BATCH):
+                    for row in batch:
+                        yield [_text(value) for value in row]
+    except (SQLAlchemyError, ImportError) as error:
+        code = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+        what = " ".join(filter(None, (type(error).__name__, code)))
+        shown = url.render_as_string(hide_password=True)
+        raise DataError(f"{shown}: the query gives no rows ({what}); try it with the database's own tool") from None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _url(source: str) -> URL:
+    try:
+        return make_url(source)
+    except ArgumentError:
+        raise DataError("the source is not a database URL; expected dialect://user:password@host/database") from None
