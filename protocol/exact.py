@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 # Ratios may be longer, so that what is worked out from a decimal (budgets, their parts) can be written and read again.
 _EXACT = re.compile(r"[+-]?((\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE]-[0-4]?\d)?|\d{1,100}/\d{1,100})", re.ASCII)
 _LONGEST_ECHO = 60
+
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # as `digest` writes it
 
 
 def exact(value: object) -> Fraction:

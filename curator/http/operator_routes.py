@@ -16,8 +16,8 @@ from curator.accounts import views
 from curator.http.dependencies import After, Limit, Operator, TheService
 from curator.runs.planning import plan_forecast
 from curator.service import Service
+from protocol.exact import Hash
 from protocol.messages.http import PartyName, RunId
-from protocol.messages.tasks import Hash
 from protocol.tables.schema import Schema
 
 _EVENT_STREAM = "text/event-stream"

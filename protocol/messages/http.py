@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from protocol.exact import Exact, canonical_json
-from protocol.messages.tasks import Hash
+from protocol.exact import Exact, Hash, canonical_json
 
 RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]
 ACTIVE: tuple[RunStateName, ...] = ("joining", "running")

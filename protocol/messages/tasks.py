@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from protocol.errors import MalformedMessage
-from protocol.exact import canonical_json
+from protocol.exact import Hash, canonical_json
 from protocol.plan.plan import Frozen, Name, Plan
 
 MAGIC = b"SUBN\x01"
@@ -22,7 +22,6 @@ Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 Variables = tuple[Index, ...]
 Family = tuple[Index, Variables]  # child, parents
 Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable, every code's merged category
-Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Message(Frozen):

@@ -13,9 +13,8 @@ from crypto.errors import BrokenSeal
 from crypto.paillier.public import SMALLEST_BITS
 from crypto.signing import SigningKey, sign, verify
 from protocol.errors import ManifestError, OperatorError
-from protocol.exact import Exact, canonical_json
+from protocol.exact import Exact, Hash, canonical_json
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT, RECEIPT, receipt_text_of_digest
-from protocol.messages.tasks import Hash
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree

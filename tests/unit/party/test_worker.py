@@ -462,7 +462,7 @@ def test_a_run_that_waits_for_the_data_owner_reads_the_table_again_when_decided(
     fake.start(run_terms())
     party.turns()
     assert len(readings) == 1  # whether the table fits is known before anybody is asked
-    party.house.decide(RUN, True, "", "test")
+    party.opened.decide(RUN, True, "", "test")
     party.turns()
     assert party.ledger.request(RUN).state == "active"
     assert len(readings) == 2

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from curator import interface as wire
-from curator.experiments.demo import add_demo_command
+from curator.experiments.demo import add_demo_options
 from curator.experiments.sweep.grid import Cell
 from curator.operator import notebook
 from curator.operator.plan_options import add_plan_options, as_json, wishes
@@ -67,9 +67,9 @@ def test_every_option_is_in_the_notebooks_signatures_and_help() -> None:
 
 
 def test_the_demonstration_takes_the_lists_methods() -> None:
-    commands = argparse.ArgumentParser().add_subparsers()
-    add_demo_command(commands)
-    (method,) = [action for action in commands.choices["demo"]._actions if action.dest == "method"]
+    demo = argparse.ArgumentParser()
+    add_demo_options(demo)
+    (method,) = [action for action in demo._actions if action.dest == "method"]
     assert (method.choices, method.default) == (PLAN_OPTIONS["method"].choices, "dp-subn")
 
 
