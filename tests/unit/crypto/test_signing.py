@@ -27,7 +27,7 @@ def test_signing_twice_gives_the_same_bytes():
     ],
 )
 def test_a_signature_means_nothing_for_another_context_or_message(context, message):
-    with pytest.raises(BrokenSeal, match="not one of this key for this message"):
+    with pytest.raises(BrokenSeal, match="not made with this key for this message"):
         verify(KEY.public, context, message, SIGNATURE)
 
 
