@@ -84,13 +84,13 @@ def _partial_sums(alpha: Fraction, shares: int, count: int) -> NDArray[np.uint64
 
 
 def _double_exp(x: Fraction) -> float:
-    """exp(x), rounded to the nearest double; a platform's mathematical library promises less."""
+    """Compute exp(x), rounded to the nearest double; a platform's mathematical library promises less."""
     with gmpy2.context(precision=_ANCHOR_PRECISION):
         return float(gmpy2.exp(gmpy2.mpfr(gmpy2.mpq(x))))
 
 
 def _anchors(alpha: Fraction, shares: int, places: NDArray[np.int64]) -> list[float]:
-    """p_n = (1-q)^r q^n Gamma(n+r) / (Gamma(r) n!), rounded to the nearest double."""
+    """Compute p_n = (1-q)^r q^n Gamma(n+r) / (Gamma(r) n!), rounded to the nearest double."""
     with gmpy2.context(precision=_ANCHOR_PRECISION):
         rate, r = gmpy2.mpfr(gmpy2.mpq(alpha)), gmpy2.mpfr(gmpy2.mpq(1, shares))
         constant = r * gmpy2.log(-gmpy2.expm1(-rate)) - gmpy2.lngamma(r)

@@ -94,7 +94,7 @@ def test_broken_bytes_are_refused(small_secret: SecretKey) -> None:
     key = small_secret.public
     data = make_indicator(key, 2, 1, Stream.system()).to_bytes(key)
     for broken, parties in [(data[:-1], 2), (data + b"\0", 2), (data, 3), (b"", 2)]:
-        with pytest.raises(MalformedCiphertext, match="for 2 parties has"):
+        with pytest.raises(MalformedCiphertext, match="parties has"):
             Indicator.from_bytes(key, broken, parties)
     with pytest.raises(MalformedCiphertext, match="ciphertext 0"):
         Indicator.from_bytes(key, bytes(128) + data[128:], 2)
