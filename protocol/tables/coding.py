@@ -78,7 +78,7 @@ class Coder:
             first_row += len(batch)
 
     def problems(self, rows: Rows) -> list[Problem]:
-        """Count values that the schema does not cover, before any rule applies; only the data owner may see the result."""
+        """Count values that the schema does not cover, before any rule applies. Only the data owner may see counts."""
         found: Counter[tuple[int, int]] = Counter()
         misfits = 0
         for batch in _batches(rows):
