@@ -80,7 +80,7 @@ class _Problem:
     tree: JunctionTree
     measured: Sequence[_Measurement]
     prior: Sequence[Array]  # the potentials of independent variables
-    rows: float  # weight of the prior, in rows that are as if seen from it
+    rows: float  # weight of the prior, as if so many rows of it had been seen
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from protocol.tables.domain import Domain, Merged
 from protocol.tables.marginal import Table, project_to_simplex
 
 Groups = NDArray[np.intp]
-# Multiples, found on Adult, of its own noise and of later tables' cell noise that a category's count must rise above.
+# A category's count must exceed both multiples (found on Adult): of its own deviation, and of later cells' mean noise.
 _OWN_DEVIATIONS = 1.0
 _CELLS_NOISE = 2.5
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-Codes = NDArray[Any]  # of rows: unsigned integers, as small as the largest code allows
+Codes = NDArray[Any]  # codes of rows, in the smallest unsigned integers that hold the largest code
 Variables = tuple[int, ...]  # indices into Domain.variables
 Merged = tuple[int, tuple[int, ...]]  # a base variable, and the code of the merged category for each of its codes
 
