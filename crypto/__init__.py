@@ -1,1 +1,4 @@
-"""Integers and bytes: noise, Paillier, masks, seals, signatures. It does not know marginals, runs or HTTP."""
+"""Cryptography over integers and bytes: noise, Paillier, masks, seals and signatures.
+
+It does not know marginals, runs or HTTP.
+"""

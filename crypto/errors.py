@@ -1,4 +1,4 @@
-"""What can go wrong in the cryptography, as one small tree.
+"""Errors of the cryptography, as one small tree.
 
 CryptoError
 ├── MalformedKey         a key from outside fails a check
@@ -7,7 +7,7 @@ CryptoError
 ├── BrokenSum            contributions do not add up to a readable total
 ├── BrokenSeal           sealed bytes do not open, or a signature does not verify
 ├── NoiseOutOfReach      the noise asked for is too wide for this sampler
-└── Reused               something that may be used once was about to be used again
+└── Reused               a value that may be used only once was about to be used again
 
 It does not know who is at fault: `protocol.errors` adds that.
 """

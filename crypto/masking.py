@@ -1,6 +1,6 @@
-"""Pairwise masks: every contribution looks uniform, and in the sum of all contributions the masks cancel.
+"""Pairwise masks, which make every contribution look uniform and cancel in the sum of all contributions.
 
-It does not know what is masked, nor who the peers are beyond their numbers.
+It does not know what is masked, nor anything about the peers but their numbers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ from crypto.randomness import Stream, derive_key
 
 
 def agree(private: bytes, public: bytes) -> bytes:
-    """The X25519 secret of two parties, from one's private and the other's public 32 bytes."""
+    """Compute the X25519 secret of two parties, from 32 private bytes of one and 32 public bytes of the other."""
     try:
         return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError as error:  # a wrong length, or a public key of small order, whose secret is all zero
-        raise MalformedKey("an X25519 key is not 32 bytes of a proper public key; ask its owner again") from error
+        raise MalformedKey("the key is no valid X25519 key of 32 bytes; ask its owner for the key again") from error
 
 
 def pair_key(secret: bytes, context: bytes) -> bytes:
-    """The key of one pair for one step: `context` names run, step and everything both must agree on."""
+    """Derive the key of one pair for one step; `context` names the run, the step and all that both must agree on."""
     return derive_key(secret, b"pair mask " + context)
 
 
 def mask_words(pair_keys: Mapping[int, bytes], me: int, count: int) -> NDArray[np.uint64]:
-    """Masks modulo 2^64: towards each peer, the party with the smaller number adds and the other subtracts."""
+    """Masks modulo 2^64. For each pair, the party with the smaller number adds the mask and the other subtracts it."""
     mask = np.zeros(count, dtype=np.uint64)
     for peer, key in pair_keys.items():
         words = Stream.keyed(key, b"words").words64(count)
@@ -38,7 +38,7 @@ def mask_words(pair_keys: Mapping[int, bytes], me: int, count: int) -> NDArray[n
 
 
 def mask_residues(pair_keys: Mapping[int, bytes], me: int, count: int, n: mpz) -> list[mpz]:
-    """Masks modulo n, by the same rule."""
+    """Masks modulo n, with the signs of `mask_words`."""
     mask = [mpz(0)] * count
     for peer, key in pair_keys.items():
         sign = 1 if _adds(me, peer) else -1
@@ -48,21 +48,21 @@ def mask_residues(pair_keys: Mapping[int, bytes], me: int, count: int, n: mpz) -
 
 
 def hide(values: NDArray[np.int64], mask: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A masked contribution modulo 2^64."""
+    """Mask the values, modulo 2^64."""
     return values.astype(np.uint64) + mask
 
 
 def reveal(contributions: Sequence[NDArray[np.uint64]], bound: int) -> NDArray[np.int64]:
-    """The total of all masked contributions, none of whose cells may exceed `bound` in size."""
+    """Add up all masked contributions. Raises BrokenSum if a cell of the total exceeds `bound` in absolute value."""
     if len({len(contribution) for contribution in contributions}) != 1:
         lengths = [len(contribution) for contribution in contributions]
-        raise BrokenSum(f"contributions of {lengths} cells do not add up; all must have the same number")
+        raise BrokenSum(f"contributions have {lengths} cells and cannot be added; all must have the same number")
     words = np.zeros(len(contributions[0]), dtype=np.uint64)
     for contribution in contributions:
         words = words + contribution
     total = words.view(np.int64)
     if len(total) and not -bound <= int(total.min()) <= int(total.max()) <= bound:
-        raise BrokenSum("the sum is out of bounds: a contribution is missing, repeated or made for another step")
+        raise BrokenSum("the sum is out of bounds: a contribution is missing, repeated or was made for another step")
     return total
 
 

@@ -1,6 +1,6 @@
 """The secret side of Paillier's cryptosystem: the only module that decrypts.
 
-It does not know what the plaintexts mean, and no other module of this package may import it.
+It does not know what the plaintexts mean. No other module of this package may import it.
 """
 
 from collections.abc import Iterable
@@ -32,13 +32,13 @@ class _Half:
         self._scale = gmpy2.invert(-q, p)
 
     def decrypt(self, ciphertext: mpz) -> mpz:
-        # Timing: powmod_sec does the same operations for every exponent, and p - 1 is the secret.
+        # Timing: p - 1 is secret, and powmod_sec performs the same operations for every exponent.
         power = gmpy2.powmod_sec(ciphertext % self.p_squared, self.p - 1, self.p_squared)
         return (power - 1) // self.p * self._scale % self.p
 
 
 class SecretKey:
-    """The factors of n. It never prints and never pickles; `to_bytes` is the one way to store it."""
+    """The factors of n. The key is never printed or pickled; `to_bytes` is the only way to store it."""
 
     def __init__(self, p: mpz, q: mpz) -> None:
         if p == q or not gmpy2.is_prime(p) or not gmpy2.is_prime(q) or gmpy2.gcd(p * q, (p - 1) * (q - 1)) != 1:
@@ -53,7 +53,7 @@ class SecretKey:
         return cls(mpz(key.p), mpz(key.q))
 
     def decrypt(self, ciphertexts: Iterable[mpz]) -> list[mpz]:
-        """Plaintexts in (-n/2, n/2); the ciphertexts have been checked on entry."""
+        """Decrypt to plaintexts in (-n/2, n/2). The ciphertexts must have been checked when they were received."""
         return [self._decrypt(ciphertext) for ciphertext in ciphertexts]
 
     def _decrypt(self, ciphertext: mpz) -> mpz:
@@ -62,14 +62,16 @@ class SecretKey:
         return plaintext - self.public.n if 2 * plaintext > self.public.n else plaintext
 
     def to_bytes(self) -> bytes:
-        """p and q, each in half of the bytes."""
+        """Encode p in the first half of the bytes and q in the second."""
         length = (max(self._p.p, self._q.p).bit_length() + 7) // 8
         return bytes(self._p.p.to_bytes(length, "big") + self._q.p.to_bytes(length, "big"))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "SecretKey":
         if len(data) % 2:
-            raise MalformedKey(f"a Paillier secret is two numbers of equal length; {len(data)} bytes cannot be that")
+            raise MalformedKey(
+                f"a Paillier secret holds two numbers of equal length; {len(data)} bytes cannot hold them"
+            )
         half = len(data) // 2
         return cls(mpz.from_bytes(data[:half], "big"), mpz.from_bytes(data[half:], "big"))
 
@@ -77,4 +79,4 @@ class SecretKey:
         return f"SecretKey({self.public.bits} bits)"
 
     def __reduce__(self) -> str:
-        raise TypeError("a Paillier secret is not pickled: store `to_bytes()` where secrets are kept")
+        raise TypeError("a Paillier secret cannot be pickled; store `to_bytes()` where secrets are kept")

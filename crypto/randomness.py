@@ -1,9 +1,9 @@
-"""The only door to entropy: streams of random words, from the operating system or from a key.
+"""Streams of random words, from the operating system or from a key: the only module that obtains entropy.
 
 It does not know what the words are used for.
 
-A stream is AES-256 in counter mode over zeros. `Stream.system()` keys it from the operating system's
-generator; `Stream.keyed()` derives it from a shared secret (masks) or from a seed (tests, experiments).
+A stream is AES-256 in counter mode over zeros. `Stream.system()` takes the key from the operating system's
+generator. `Stream.keyed()` derives the key from a shared secret (masks) or from a seed (tests, experiments).
 """
 
 import secrets
@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 KEY_BYTES = 32
-_LARGEST_REQUEST = 2**31 - 64  # what one call of the cipher takes
+_LARGEST_REQUEST = 2**31 - 64  # the most bytes that one call of the cipher accepts
 _SMALL_REQUEST = 1 << 12
 _BUFFER = 1 << 14
 
 
 def derive_key(secret: bytes, label: bytes) -> bytes:
-    """32 bytes that only holders of `secret` know, different for every label (HKDF-SHA256)."""
+    """Derive 32 bytes that only holders of `secret` know and that differ for every label (HKDF-SHA256)."""
     return HKDF(algorithm=hashes.SHA256(), length=KEY_BYTES, salt=None, info=b"dp-subn v1 " + label).derive(secret)
 
 
@@ -40,18 +40,18 @@ class Stream:
 
     @classmethod
     def system(cls) -> "Stream":
-        """A fresh stream from the operating system's generator."""
+        """Open a fresh stream, keyed by the operating system's generator."""
         stream = cls(secrets.token_bytes(KEY_BYTES))
         _live_system_streams.add(stream)
         return stream
 
     @classmethod
     def keyed(cls, secret: bytes, label: bytes | str = b"") -> "Stream":
-        """The stream of a shared secret or a seed: never for noise that has to protect somebody."""
+        """Open the stream of a shared secret or a seed. Never use it for noise that has to protect somebody."""
         return cls(derive_key(secret, label.encode() if isinstance(label, str) else label))
 
     def child(self, label: bytes | str) -> "Stream":
-        """An independent stream for a part of the work; it advances this one by one key."""
+        """Open an independent stream for a part of the work; its key is taken from this stream."""
         stream = Stream.keyed(self.take(KEY_BYTES), label)
         if self in _live_system_streams:
             _live_system_streams.add(stream)
@@ -73,20 +73,20 @@ class Stream:
         return np.frombuffer(self.take(8 * count), dtype="<u8")
 
     def bits(self, count: int) -> int:
-        """A uniform integer of `count` bits."""
+        """Draw a uniform integer of `count` bits."""
         return int.from_bytes(self.take((count + 7) // 8), "little") >> (-count % 8)
 
     def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound), without modulo bias."""
+        """Draw a uniform integer in [0, bound), without modulo bias."""
         if bound < 1:
-            raise ValueError(f"no integer is below {bound} and at least 0")
+            raise ValueError(f"the bound is {bound}, but must be at least 1")
         length = (bound - 1).bit_length()
         while (value := self.bits(length)) >= bound:
             pass
         return value
 
     def permutation(self, count: int) -> list[int]:
-        """A uniform permutation of range(count) (Fisher and Yates)."""
+        """Draw a uniform permutation of range(count) (Fisher and Yates)."""
         order = list(range(count))
         for last in range(count - 1, 0, -1):
             other = self.below(last + 1)
@@ -107,7 +107,7 @@ class Stream:
 
 
 class UsedOnce(Protocol):
-    """What holds random values that a forked copy must not use again."""
+    """Holder of random values that a forked copy of the process must not use again."""
 
     def after_fork(self) -> None: ...
 
@@ -117,12 +117,12 @@ _used_once: "weakref.WeakSet[UsedOnce]" = weakref.WeakSet()
 
 
 def on_fork(owner: UsedOnce) -> None:
-    """Have `owner.after_fork()` called in every forked child, as long as `owner` lives."""
+    """Arrange that `owner.after_fork()` is called in every forked child, as long as `owner` lives."""
     _used_once.add(owner)
 
 
 def _rekey_after_fork() -> None:
-    # Fork safety: parent and child would otherwise draw the same noise and the same re-randomisers.
+    # Fork safety: otherwise parent and child would draw the same noise and the same re-randomisers.
     for stream in list(_live_system_streams):
         stream._rekey(secrets.token_bytes(KEY_BYTES))
     for owner in list(_used_once):

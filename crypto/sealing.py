@@ -1,6 +1,7 @@
-"""Seals: bytes that only one recipient can open, bound to where they belong (HPKE, RFC 9180, base mode).
+"""Seals: bytes that only one recipient can open, bound to the place where they belong (HPKE, RFC 9180, base mode).
 
-It does not know who carries them. A seal does not say who made it: what needs an author is signed as well.
+It does not know who carries the sealed bytes. A seal does not say who made it, so messages whose author matters are
+signed as well.
 """
 
 from cryptography.exceptions import InvalidTag
@@ -14,7 +15,7 @@ _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
 class ExchangeKey:
-    """The secret half of what others seal to; it does not print."""
+    """The secret half of a key that others seal to; it is never printed."""
 
     def __init__(self, key: X25519PrivateKey) -> None:
         self._key = key
@@ -33,12 +34,12 @@ class ExchangeKey:
         return self._key.public_key().public_bytes_raw()
 
     def to_bytes(self) -> bytes:
-        """The secret itself, to be stored where nobody else reads."""
+        """Return the secret itself. Store it where nobody else can read it."""
         return self._key.private_bytes_raw()
 
 
 def info_for(run: str, step: str, sender: str, recipient: str) -> bytes:
-    """Where sealed bytes belong; different places have different bytes, because every part carries its length."""
+    """Encode the place where sealed bytes belong. No two places share an encoding: every part carries its length."""
     parts = [part.encode() for part in (run, step, sender, recipient)]
     return b"dp-subn v1 seal" + b"".join(len(part).to_bytes(4, "big") + part for part in parts)
 
@@ -49,12 +50,12 @@ def seal(recipient_public: bytes, info: bytes, plaintext: bytes) -> bytes:
         return _SUITE.encrypt(plaintext, X25519PublicKey.from_public_bytes(recipient_public), info)
     except ValueError:
         raise MalformedKey(
-            "the recipient's exchange key is a point of small order, with which nothing is secret"
+            "the recipient's exchange key is a point of small order, which keeps nothing secret; ask for another key"
         ) from None
 
 
 def open_sealed(private: bytes, info: bytes, sealed: bytes) -> bytes:
-    """The plaintext. Raises BrokenSeal if the bytes were altered, or sealed for somebody or something else."""
+    """Return the plaintext. Raises BrokenSeal if the bytes were altered, or sealed for another recipient or place."""
     _check_length(private)
     try:
         return _SUITE.decrypt(sealed, X25519PrivateKey.from_private_bytes(private), info)
@@ -64,4 +65,4 @@ def open_sealed(private: bytes, info: bytes, sealed: bytes) -> bytes:
 
 def _check_length(key: bytes) -> None:
     if len(key) != KEY_BYTES:
-        raise MalformedKey(f"an exchange key has {KEY_BYTES} bytes, this one has {len(key)}")
+        raise MalformedKey(f"an exchange key has {KEY_BYTES} bytes, but this key has {len(key)}")

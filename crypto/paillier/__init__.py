@@ -1,1 +1,1 @@
-"""Packed Paillier without the secret: keys, slots, fast powers, blinding, and the hidden indicator."""
+"""Packed Paillier without the secret key: public keys, slots, fast powers, blinding, and the hidden indicator."""

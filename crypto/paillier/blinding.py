@@ -1,6 +1,6 @@
-"""What a party sends: its masked values plus its noise times a hidden bit, re-randomised. See secure_sum.md.
+"""A party's contribution: its masked values plus its noise times a hidden bit, re-randomised. See secure_sum.md.
 
-It does not know whether its hidden bit is 0 or 1, nor how to decrypt.
+It does not know whether the hidden bit is 0 or 1, nor how to decrypt.
 """
 
 from threading import Lock
@@ -19,12 +19,12 @@ from crypto.randomness import Stream, on_fork
 
 
 class RerandomiserPool:
-    """Factors that turn a ciphertext into an unrelated one of the same plaintext; each is handed out once.
+    """Factors that turn a ciphertext into an unrelated ciphertext of the same plaintext; each is handed out once.
 
-    Privacy: a factor is h^x for h = E^n and x uniform in [0, 2^(bits(n) + 128)). As gcd(n, phi(n)) = 1, h
-    generates the same group as r^n, where E = (1 + n u) r^n, so h^x is uniform in that group up to 2^-128 and
-    hides the noise in (r^n)^P(eta) even from who knows the factors of n. An h that does not depend on E would
-    not: Legendre symbols modulo p show the parity of the noise whenever h is a square and r^n is not.
+    Privacy: a factor is h^x for h = E^n and x uniform in [0, 2^(bits(n) + 128)). Write E = (1 + n u) r^n. As
+    gcd(n, phi(n)) = 1, h generates the same group as r^n. Hence h^x is uniform in that group up to 2^-128 and hides
+    the noise in (r^n)^P(eta), even from anyone who knows the factors of n. An h that does not depend on E would not
+    hide the noise: Legendre symbols modulo p show its parity whenever h is a square and r^n is not.
     """
 
     def __init__(self, key: PublicKey, encrypted_bit: mpz, stream: Stream, expected: int) -> None:
@@ -42,13 +42,13 @@ class RerandomiserPool:
         on_fork(self)
 
     def fill(self, count: int) -> None:
-        """Prepare `count` more while idle."""
+        """Prepare `count` more factors while the process is idle."""
         fresh = self._fresh(count)
         with self._lock:
             self._ready += fresh
 
     def take(self, count: int) -> list[mpz]:
-        """`count` factors that nobody has had before, computed now as far as the pool does not hold them."""
+        """Hand out `count` factors that were never handed out before; those that the pool lacks are computed now."""
         with self._lock:
             start = max(0, len(self._ready) - count)
             taken, self._ready = self._ready[start:], self._ready[:start]
@@ -59,22 +59,22 @@ class RerandomiserPool:
         return len(self._ready)
 
     def after_fork(self) -> None:
-        # Fork safety: what is in the pool is the parent's to use; its lock may have been held by a thread.
+        # Fork safety: only the parent may use the factors in the pool. A thread may have held the lock at the fork.
         self._ready, self._lock = [], Lock()
 
     def _fresh(self, count: int) -> list[mpz]:
-        # A uniform exponent is uniform digits in every slot.
+        # Uniform digits in every slot make a uniform exponent.
         with self._lock:
             words = self._stream.words64(count * self._slots)
         digits = (words & np.uint64((1 << self._step) - 1)).astype(np.int64)
         return self._powers.powers(digits.reshape(count, self._slots))
 
     def __reduce__(self) -> NoReturn:
-        raise Reused("a pool of re-randomisers is not copied or pickled: each of its factors may be used once")
+        raise Reused("a pool of re-randomisers cannot be copied or pickled: each of its factors may be used only once")
 
 
 class BlindedNoise:
-    """E^P(eta) rho, ready to carry values: one step's noise, which may be spent once."""
+    """The blinded noise E^P(eta) rho of one step, ready to carry values; it may be spent only once."""
 
     def __init__(self, factors: list[mpz]) -> None:
         self._unspent = [factors]
@@ -84,19 +84,22 @@ class BlindedNoise:
         try:
             return self._unspent.pop()
         except IndexError:
-            raise Reused("this noise has been spent: under other values it would show their difference") from None
+            raise Reused(
+                "this noise has been spent; sent again under other values, it would reveal their difference"
+            ) from None
 
     def after_fork(self) -> None:
-        self._unspent.clear()  # Fork safety: the parent spends it.
+        self._unspent.clear()  # Fork safety: only the parent may spend the noise.
 
     def __reduce__(self) -> NoReturn:
-        raise Reused("blinded noise is not copied or pickled: it may be sent once")
+        raise Reused("blinded noise cannot be copied or pickled: it may be sent only once")
 
 
 class Blinder:
-    """A party's tables for its encrypted bit E = Enc(u'), made for about `expected` ciphertexts.
+    """A party's tables for its encrypted bit E = Enc(u'), sized for about `expected` ciphertexts.
 
-    A `pool` that was filled while idle, for the same E, serves sums of any slot width; without one, it is made here.
+    A `pool` for the same E, filled while the process was idle, serves sums of any slot width. Without a `pool`, a new
+    pool is made here.
     """
 
     def __init__(
@@ -114,9 +117,9 @@ class Blinder:
             raise NoiseOutOfReach(f"noise up to {noise_bound} does not fit slots of {packing.slot_bits} bits")
         self.pool = pool or RerandomiserPool(key, encrypted_bit, stream, expected)
         if self.pool.encrypted_bit != encrypted_bit:
-            raise Reused("re-randomisers of another encrypted bit do not hide this one's noise; make a new pool")
-        # Digits are eta + bound, not negative. Only eta = bound itself, where the bound is a power of two, may
-        # take a plane more; the samplers reach their bound with probability below 2^-128.
+            raise Reused("the re-randomisers belong to another encrypted bit and would not hide noise; make a new pool")
+        # Digits are eta + bound, which is not negative. Only eta = bound, and only if the bound is a power of two,
+        # takes one more plane; the samplers reach their bound with probability below 2^-128.
         self._powers = SlotPowers(
             encrypted_bit,
             key.n_squared,
@@ -129,9 +132,9 @@ class Blinder:
         self._unlift = gmpy2.invert(gmpy2.powmod(encrypted_bit, lift, key.n_squared), key.n_squared)
 
     def blind(self, noise: NDArray[np.int64]) -> BlindedNoise:
-        """What can be computed before the values are known."""
+        """Compute the part of a contribution that does not need the values."""
         if len(noise) and not -self._bound <= int(noise.min()) <= int(noise.max()) <= self._bound:
-            raise NoiseOutOfReach(f"noise exceeds the bound {self._bound} that the slots are made for")
+            raise NoiseOutOfReach(f"noise exceeds the bound {self._bound} for which the slots were sized")
         modulus, unlift = self._key.n_squared, self._unlift
         lifted = self._powers.powers(self._packing.place(noise) + self._bound)
         rerandomisers = self.pool.take(len(lifted))

@@ -1,10 +1,11 @@
-"""The encrypted indicator: whose noise is kept, chosen by the curator, placed by the parties, known to nobody.
+"""The encrypted indicator of the parties whose noise is kept; nobody knows which parties these are.
 
-It does not know the secret key: curator and parties both need only the public one.
+It does not know the secret key: curator and parties both need only the public key.
 
-The curator encrypts a vector with `shares` ones. It proves that each ciphertext holds 0 or 1 (Cramer, Damgard
-and Schoenmakers' proof that one of two statements holds, made non-interactive by Fiat and Shamir's hash) and
-opens the product of all, which shows how many ones there are. Neither alone is enough: (2, 0, 0) has sum 2.
+The curator encrypts a vector with `shares` ones, and the parties permute the places without telling the curator. The
+curator proves that each ciphertext holds 0 or 1 (Cramer, Damgard and Schoenmakers' proof that one of two statements
+holds, made non-interactive by Fiat and Shamir's hash). It also opens the product of all ciphertexts, which shows the
+number of ones. The product alone is not enough: (2, 0, 0) has sum 2.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +19,13 @@ from crypto.errors import MalformedCiphertext, WrongProof
 from crypto.paillier.public import PublicKey, check_ciphertexts, ciphertexts_to_bytes, encrypt, random_unit
 from crypto.randomness import Stream
 
-_CHALLENGE_BYTES = 16  # below every prime factor of n, as the proof's soundness asks
+_CHALLENGE_BYTES = 16  # challenges stay below every prime factor of n, as the proof's soundness requires
 _CHALLENGES = 1 << (8 * _CHALLENGE_BYTES)
 
 
 @dataclass(frozen=True)
 class BitProof:
-    """That a ciphertext holds 0 or 1: commitments and answers for 0 and for 1, and the part of the challenge for 0."""
+    """Proof that a ciphertext holds 0 or 1: commitments and answers for both, and the part of the challenge for 0."""
 
     commitments: tuple[mpz, mpz]
     answers: tuple[mpz, mpz]
@@ -33,7 +34,7 @@ class BitProof:
 
 @dataclass(frozen=True)
 class Indicator:
-    """What the curator sends: ciphertexts, the product of their randomness, and a proof for each."""
+    """The curator's message to the parties: ciphertexts, the product of their randomness, and a proof for each."""
 
     ciphertexts: tuple[mpz, ...]
     opening: mpz
@@ -53,7 +54,9 @@ class Indicator:
         proof_lengths = [2 * number, 2 * number, number, number, _CHALLENGE_BYTES]
         lengths = [2 * number] * parties + [number] + proof_lengths * parties
         if len(data) != sum(lengths):
-            raise MalformedCiphertext(f"an indicator for {parties} parties takes {sum(lengths)} bytes, not {len(data)}")
+            raise MalformedCiphertext(
+                f"the indicator has {len(data)} bytes; one for {parties} parties has {sum(lengths)}; stop the run"
+            )
         values = list(_split(data, lengths))
         proofs = (values[start : start + 5] for start in range(parties + 1, len(values), 5))
         indicator = cls(
@@ -65,14 +68,14 @@ class Indicator:
         return indicator
 
     def digest(self, key: PublicKey) -> bytes:
-        """What masks must depend on: parties that were sent different indicators then cannot be summed."""
+        """Hash the indicator for the masks to depend on: contributions under different indicators cannot be summed."""
         return sha256(key.to_bytes() + self.to_bytes(key)).digest()
 
 
 def make_indicator(key: PublicKey, parties: int, shares: int, stream: Stream) -> Indicator:
     """Encrypt `shares` ones at random places among `parties` and prove it."""
     if not 1 <= shares <= parties:
-        raise ValueError(f"{shares} of {parties} noises cannot be kept; 1 to {parties} can")
+        raise ValueError(f"{shares} of {parties} shares of noise cannot be kept; keep 1 to {parties}")
     chosen = set(stream.permutation(parties)[:shares])
     return prove_indicator(key, [int(place in chosen) for place in range(parties)], stream)
 
@@ -96,7 +99,7 @@ def check_indicator(key: PublicKey, indicator: Indicator, shares: int) -> None:
     if not opens_to(key, indicator.ciphertexts, indicator.opening, shares):
         raise WrongProof(f"the indicator does not keep exactly {shares} shares of noise; stop the run")
     if not _holds_bits(key, indicator):
-        raise WrongProof("the indicator holds something else than zeros and ones; stop the run")
+        raise WrongProof("the indicator holds other numbers than zeros and ones; stop the run")
 
 
 def opens_to(key: PublicKey, ciphertexts: Sequence[mpz], opening: mpz, shares: int) -> bool:
@@ -108,12 +111,15 @@ def opens_to(key: PublicKey, ciphertexts: Sequence[mpz], opening: mpz, shares: i
 
 
 def hidden_permutation(group_key: bytes, parties: int) -> list[int]:
-    """Entry k is the place of party k's ciphertext: known to holders of the group key, not to the curator."""
+    """Derive the places of the parties' ciphertexts: entry k is the place of party k.
+
+    Holders of the group key know the permutation; the curator does not.
+    """
     return Stream.keyed(group_key, b"hidden permutation").permutation(parties)
 
 
 class _Draft:
-    """A proof before its challenge: the false statement's answer is simulated, the true one's is committed."""
+    """A proof before its challenge: the false statement's answer is simulated, the true statement's is committed to."""
 
     def __init__(self, key: PublicKey, ciphertext: mpz, bit: int, stream: Stream) -> None:
         self._bit = bit
@@ -133,11 +139,11 @@ class _Draft:
 
 
 def _holds_bits(key: PublicKey, indicator: Indicator) -> bool:
-    """Whether answer^n = commitment * residue^challenge for every statement, as one equation of random powers.
+    """Whether answer^n = commitment * residue^challenge for every statement, checked as one equation of random powers.
 
-    Soundness: in the quotient by the n-th powers, a cyclic group of order n, a wrong equation is not zero, and
-    random coefficients of 128 bits take the sum of all to zero with probability at most 2^-128, since n has no
-    small factor. Up to n-th powers is all that is claimed: a residue is one, or it is not.
+    Soundness: consider the quotient by the n-th powers, a cyclic group of order n. A wrong equation is not zero there.
+    Random coefficients of 128 bits take the sum of all equations to zero with probability at most 2^-128, since n has
+    no small factor. Equality up to n-th powers is enough, because the claim is only that a residue is an n-th power.
     """
     challenge = _challenge(key, indicator.ciphertexts, [proof.commitments for proof in indicator.proofs])
     coefficients = Stream.keyed(indicator.digest(key), b"batch of proofs")
@@ -154,12 +160,12 @@ def _holds_bits(key: PublicKey, indicator: Indicator) -> bool:
 
 
 def _residue(key: PublicKey, ciphertext: mpz, bit: int) -> mpz:
-    """ciphertext / (1+n)^bit, an n-th power exactly if the ciphertext holds `bit`; 1 / (1+n) is 1 - n."""
+    """Compute ciphertext / (1+n)^bit, an n-th power exactly if the ciphertext holds `bit`; 1 / (1+n) is 1 - n."""
     return ciphertext * (1 - bit * key.n) % key.n_squared
 
 
 def _challenge(key: PublicKey, ciphertexts: Sequence[mpz], commitments: Sequence[tuple[mpz, mpz]]) -> int:
-    """Fiat and Shamir: the hash of everything that the prover fixed before."""
+    """Fiat and Shamir's challenge: a hash of everything that the prover had fixed before."""
     fixed = [key.to_bytes(), len(ciphertexts).to_bytes(4, "big"), ciphertexts_to_bytes(key, ciphertexts)]
     fixed += [ciphertexts_to_bytes(key, pair) for pair in commitments]
     digest = sha256(b"dp-subn v1 indicator " + b"".join(fixed)).digest()
@@ -167,9 +173,9 @@ def _challenge(key: PublicKey, ciphertexts: Sequence[mpz], commitments: Sequence
 
 
 def _check_numbers(key: PublicKey, indicator: Indicator) -> None:
-    """Everything from outside is a unit in its range."""
+    """Check that every number from outside is a unit in its range."""
     if len(indicator.proofs) != len(indicator.ciphertexts):
-        raise WrongProof("the indicator does not bring one proof per ciphertext; stop the run")
+        raise WrongProof("the indicator does not have one proof for each ciphertext; stop the run")
     commitments = [commitment for proof in indicator.proofs for commitment in proof.commitments]
     check_ciphertexts(key, [*indicator.ciphertexts, *commitments])
     answers = [answer for proof in indicator.proofs for answer in proof.answers]

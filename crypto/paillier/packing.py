@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from crypto.errors import BrokenSum, NoiseOutOfReach
 
-GUARD_BITS = 64  # top bits that stay free: a wrong sum sets one of them, except with probability 2^-64
+GUARD_BITS = 64  # top bits that stay free; a wrong sum sets one of them, except with probability 2^-64
 LARGEST_SLOT = 62
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How slots of `slot_bits` lie in plaintexts of a key of `key_bits`."""
+    """Arrangement of slots of `slot_bits` bits in plaintexts under a key of `key_bits` bits."""
 
     key_bits: int
     slot_bits: int
@@ -26,13 +26,13 @@ class Packing:
     def __post_init__(self) -> None:
         if not 2 <= self.slot_bits <= LARGEST_SLOT or self.slots < 1:
             raise NoiseOutOfReach(
-                f"slots of {self.slot_bits} bits under a key of {self.key_bits} bits are not possible; "
-                f"a slot has 2 to {LARGEST_SLOT} bits and {GUARD_BITS + 1} bits of the key stay free"
+                f"slots of {self.slot_bits} bits are not possible under a key of {self.key_bits} bits; "
+                f"a slot has 2 to {LARGEST_SLOT} bits, and {GUARD_BITS + 1} bits of the key must stay free"
             )
 
     @classmethod
     def fit(cls, key_bits: int, total_bound: int, noise_bound: int) -> "Packing":
-        """The narrowest slots in which every total with all its noise fits."""
+        """Choose the narrowest slots in which every total fits with all its noise."""
         # Overflow safety: (total_bound + noise_bound).bit_length() is ceil(log2(total_bound + noise_bound + 1)).
         return cls(key_bits, 1 + (total_bound + noise_bound).bit_length())
 
@@ -41,22 +41,22 @@ class Packing:
         return (self.key_bits - 1 - GUARD_BITS) // self.slot_bits
 
     def ciphertexts(self, count: int) -> int:
-        """How many plaintexts hold `count` integers."""
+        """The number of plaintexts that hold `count` integers."""
         return -(-count // self.slots)
 
     def place(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One row of slots per plaintext, the last row filled up with zeros."""
+        """Arrange the values in one row of slots per plaintext; zeros fill up the last row."""
         rows = np.zeros((self.ciphertexts(len(values)), self.slots), dtype=np.int64)
         rows.ravel()[: len(values)] = values
         return rows
 
     def pack(self, values: NDArray[np.int64]) -> list[mpz]:
-        """Signed plaintexts; adding them adds the values."""
+        """Pack the values into signed plaintexts, which add up as the values do."""
         half = self._half
         if len(values) and not -half <= int(values.min()) <= int(values.max()) < half:
-            raise BrokenSum(f"a value does not fit a slot of {self.slot_bits} bits; the bound on totals is too small")
+            raise BrokenSum(f"a value does not fit a slot of {self.slot_bits} bits; raise the bound on totals")
         used = self.slots * self.slot_bits
-        # Each digit is shifted to be non-negative, written as bits, and the shift taken off the whole number.
+        # Every digit is shifted to be non-negative and written as bits. The shift is then taken off the whole number.
         digits = (self.place(values) + half).astype("<u8")
         bits = np.unpackbits(digits.view(np.uint8).reshape(*digits.shape, 8), axis=2, bitorder="little")
         rows = np.packbits(bits[:, :, : self.slot_bits].reshape(len(digits), used), axis=1, bitorder="little")
@@ -64,13 +64,15 @@ class Packing:
         return [mpz.from_bytes(row.tobytes(), "little") - shift for row in rows]
 
     def unpack(self, plaintexts: Sequence[mpz], count: int) -> NDArray[np.int64]:
-        """The integers again, or `BrokenSum` when a guard bit or an unused slot is not as it should be."""
+        """Unpack the integers. Raises BrokenSum if a guard bit is set or an unused slot is not empty."""
         if len(plaintexts) != self.ciphertexts(count):
-            raise BrokenSum(f"{count} values take {self.ciphertexts(count)} plaintexts; {len(plaintexts)} were read")
+            raise BrokenSum(
+                f"{len(plaintexts)} plaintexts came for {count} values, which take {self.ciphertexts(count)}"
+            )
         used = self.slots * self.slot_bits
         shifted = [plaintext + self._shift for plaintext in plaintexts]
         if any(number < 0 or number.bit_length() > used for number in shifted):
-            raise BrokenSum("the sum has set guard bits: a contribution is missing, repeated or made for another step")
+            raise BrokenSum("guard bits of the sum are set: a contribution is missing, repeated or for another step")
         length = (used + 7) // 8
         data = np.frombuffer(b"".join(number.to_bytes(length, "little") for number in shifted), dtype=np.uint8)
         bits = np.unpackbits(data.reshape(len(shifted), length), axis=1, bitorder="little")[:, :used]
@@ -88,6 +90,6 @@ class Packing:
 
     @property
     def _shift(self) -> mpz:
-        """2^(w-1) in every slot."""
+        """The plaintext with 2^(w-1) in every slot."""
         ones = ((mpz(1) << (self.slots * self.slot_bits)) - 1) // ((mpz(1) << self.slot_bits) - 1)
         return self._half * ones

@@ -1,9 +1,9 @@
-"""The public side of Paillier's cryptosystem: keys and ciphertexts as integers and as bytes, each checked on entry.
+"""The public side of Paillier's cryptosystem: keys and ciphertexts as integers and as bytes, checked when received.
 
 It does not know any secret key, and nothing here decrypts.
 
-Enc(m; r) = (1 + n m) r^n mod n^2. Everything is a gmpy2 `mpz`: a numpy integer times an `mpz` is a numpy
-integer that wraps silently, so values cross between the two only as bytes (`crypto.paillier.packing` and
+Enc(m; r) = (1 + n m) r^n mod n^2. Every number is a gmpy2 `mpz`. A numpy integer times an `mpz` is a numpy integer
+that wraps silently, so values cross between the two kinds only as bytes (`crypto.paillier.packing` and
 `crypto.masking`).
 """
 
@@ -20,13 +20,13 @@ from crypto.randomness import Stream
 DEFAULT_BITS = 3072
 SMALLEST_BITS = 2048
 LARGEST_BITS = 8192
-_TRIAL_DIVISION = 1 << 16  # every prime below this is tried as a factor of a key from outside
+_TRIAL_DIVISION = 1 << 16  # every prime below this number is tried as a factor of a key from outside
 STATISTICAL_BITS = 128  # a value of this many bits more than its modulus is uniform up to 2^-128
 
 
 @dataclass(frozen=True)
 class PublicKey:
-    """The modulus n. Only `from_bytes` checks it: build one directly only from primes that you drew."""
+    """The modulus n. Only `from_bytes` checks the modulus; construct a key directly only from primes that you drew."""
 
     n: mpz
     n_squared: mpz = field(init=False, repr=False, compare=False)
@@ -50,12 +50,12 @@ class PublicKey:
     def from_bytes(cls, data: bytes, smallest_bits: int = SMALLEST_BITS) -> "PublicKey":
         key = cls(mpz.from_bytes(data, "big"))
         if key.bits != 8 * len(data):
-            raise MalformedKey(f"a Paillier key of {len(data)} bytes must have {8 * len(data)} bits; it has {key.bits}")
+            raise MalformedKey(f"a Paillier key of {len(data)} bytes has {key.bits} bits; it must have {8 * len(data)}")
         key.validate(smallest_bits)
         return key
 
     def validate(self, smallest_bits: int = SMALLEST_BITS) -> None:
-        """What can be seen of a modulus without its factors; see packing.md for what cannot."""
+        """Check the modulus as far as possible without its factors; packing.md names the properties left unchecked."""
         if not smallest_bits <= self.bits <= LARGEST_BITS or self.bits % 8:
             raise MalformedKey(
                 f"a Paillier key of {self.bits} bits was offered; {smallest_bits} to {LARGEST_BITS} bits, "
@@ -66,7 +66,7 @@ class PublicKey:
         if gmpy2.is_power(self.n):
             raise MalformedKey("the Paillier modulus is a perfect power; ask for a new key")
         if gmpy2.is_prime(self.n):
-            raise MalformedKey("the Paillier modulus is prime, so everybody can decrypt; ask for a new key")
+            raise MalformedKey("the Paillier modulus is prime, so that anybody could decrypt; ask for a new key")
 
 
 @cache
@@ -79,7 +79,7 @@ def _bytes(value: mpz, length: int) -> bytes:
 
 
 def random_unit(key: PublicKey, stream: Stream) -> mpz:
-    """Uniform in the integers modulo n that have an inverse."""
+    """Draw uniformly among the integers modulo n that have an inverse."""
     while gmpy2.gcd(unit := mpz(stream.below(int(key.n))), key.n) != 1:
         pass
     return unit
@@ -90,10 +90,10 @@ def encrypt(key: PublicKey, plaintext: int, randomness: mpz) -> mpz:
 
 
 def multiply(key: PublicKey, contributions: Sequence[Sequence[mpz]]) -> list[mpz]:
-    """Add the plaintexts of several contributions, position by position."""
+    """Multiply several contributions, position by position, which adds their plaintexts."""
     if len({len(contribution) for contribution in contributions}) != 1:
         lengths = [len(contribution) for contribution in contributions]
-        raise BrokenSum(f"contributions of {lengths} ciphertexts do not add up; all must have the same number")
+        raise BrokenSum(f"contributions have {lengths} ciphertexts and cannot be added; all must have the same number")
     products = list(contributions[0])
     for contribution in contributions[1:]:
         products = [left * right % key.n_squared for left, right in zip(products, contribution, strict=True)]
@@ -107,14 +107,17 @@ def ciphertexts_to_bytes(key: PublicKey, ciphertexts: Sequence[mpz]) -> bytes:
 def ciphertexts_from_bytes(key: PublicKey, data: bytes, count: int) -> list[mpz]:
     length = key.ciphertext_bytes
     if len(data) != count * length:
-        raise MalformedCiphertext(f"{count} ciphertexts take {count * length} bytes; {len(data)} were received")
+        raise MalformedCiphertext(f"{len(data)} bytes were received for {count} ciphertexts; expected {count * length}")
     ciphertexts = [mpz.from_bytes(data[start : start + length], "big") for start in range(0, len(data), length)]
     check_ciphertexts(key, ciphertexts)
     return ciphertexts
 
 
 def check_ciphertexts(key: PublicKey, ciphertexts: Sequence[mpz]) -> None:
-    """Each in (0, n^2) and coprime to n: one gcd of the product, and one each only to name a culprit."""
+    """Check that every ciphertext lies in (0, n^2) and is coprime to n.
+
+    One gcd of the product checks all; single gcds follow only to name a culprit.
+    """
     product = mpz(1)
     for position, ciphertext in enumerate(ciphertexts):
         if not 0 < ciphertext < key.n_squared:

@@ -1,10 +1,10 @@
-"""Powers of one base at packed exponents: base^P(y) for many vectors y of small digits, from a table.
+"""Powers of one base at packed exponents: base^P(y) for many vectors y of small digits, computed from tables.
 
-It does not know what the digits are: noise in `E^P(eta)`, or the uniform exponent of a re-randomiser.
+It does not know whether the digits are noise (in `E^P(eta)`) or the uniform exponent of a re-randomiser.
 
-The comb method of Lim and Lee: the digits lie `step` bits apart; bit p of all digits is one plane. A table per
-group of digits holds the product for every pattern of the group's bits, so that a plane costs one squaring and
-one multiplication per group.
+The method is the comb of Lim and Lee. The digits lie `step` bits apart, and bit p of all digits makes one plane. A
+table per group of digits holds the product for every pattern of the group's bits. A plane therefore costs one squaring
+and one multiplication per group.
 """
 
 import gmpy2
@@ -16,7 +16,7 @@ _LARGEST_GROUP = 12  # tables of 4096 numbers
 
 
 class SlotPowers:
-    """Tables for digits of `planes` bits in `slots` places, `step` bits apart, sized for `uses` powers."""
+    """Tables for digits of `planes` bits in `slots` places, `step` bits apart, sized for about `uses` powers."""
 
     def __init__(self, base: mpz, modulus: mpz, *, step: int, slots: int, planes: int, uses: int) -> None:
         self._modulus = modulus
@@ -28,12 +28,12 @@ class SlotPowers:
         self._padding = len(self._tables) * group - slots
 
     def powers(self, digits: NDArray[np.int64]) -> list[mpz]:
-        """One power for every row of `digits` (not negative, below 2^step)."""
+        """Compute one power for every row of `digits`, which are non-negative and below 2^step."""
         return [self._power(row) for row in digits]
 
     def _power(self, row: NDArray[np.int64]) -> mpz:
-        # Timing: the same operations for all digits below 2^planes; a larger digit is right, but takes longer.
-        # The places read in the tables depend on the digits, which other programs on this machine may sense.
+        # Timing: all digits below 2^planes take the same operations. A larger digit gives a correct power but takes
+        # longer. The places read in the tables depend on the digits; other programs on this machine may detect that.
         modulus, tables, power = self._modulus, self._tables, mpz(1)
         for plane in self._patterns(row):
             power = power * power % modulus
@@ -42,7 +42,7 @@ class SlotPowers:
         return power
 
     def _patterns(self, row: NDArray[np.int64]) -> list[list[int]]:
-        """For every plane, the highest first, the bit pattern of every group."""
+        """The bit pattern of every group, for every plane from the highest down."""
         planes = np.arange(max(self._planes, int(row.max()).bit_length()) - 1, -1, -1)
         bits = (np.pad(row, (0, self._padding)) >> planes[:, None]) & 1
         patterns: list[list[int]] = (bits.reshape(len(planes), len(self._tables), -1) @ self._weights).tolist()
@@ -54,7 +54,7 @@ def cheapest_group(slots: int, planes: int, uses: int) -> int:
 
 
 def cheapest_step(exponent_bits: int, uses: int) -> int:
-    """How many bits wide the digits of a uniform exponent had better be."""
+    """The width in bits of a uniform exponent's digits that takes fewest multiplications."""
 
     def cost(step: int) -> int:
         slots = -(-exponent_bits // step)
@@ -70,7 +70,7 @@ def _multiplications(slots: int, planes: int, uses: int, group: int) -> int:
 
 
 def _teeth(base: mpz, modulus: mpz, step: int, slots: int) -> list[mpz]:
-    """base^(2^(step j)) for every slot j."""
+    """Compute base^(2^(step j)) for every slot j."""
     teeth = [base % modulus]
     while len(teeth) < slots:
         teeth.append(gmpy2.powmod(teeth[-1], 1 << step, modulus))
@@ -78,7 +78,7 @@ def _teeth(base: mpz, modulus: mpz, step: int, slots: int) -> list[mpz]:
 
 
 def _products(teeth: list[mpz], modulus: mpz) -> list[mpz]:
-    """The product of every subset of `teeth`; bit i of the place says whether tooth i is in it."""
+    """The product of every subset of `teeth`; bit i of a product's index says whether the subset has tooth i."""
     products = [mpz(1)]
     for tooth in teeth:
         products += [product * tooth % modulus for product in products]

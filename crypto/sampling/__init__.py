@@ -1,1 +1,1 @@
-"""Exact samplers over integers: discrete Laplace and Gaussian noise, shares of it, and private choices."""
+"""Exact samplers over integers: discrete Laplace and Gaussian noise, shares of Laplace noise, and private choices."""

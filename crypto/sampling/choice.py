@@ -21,9 +21,9 @@ _TICKET_BITS = 64
 def bernoulli_exp(
     multiples: NDArray[np.int64], unit: Fraction, largest: int, stream: Stream, *, word_bits: int = WORD_BITS
 ) -> NDArray[np.bool_]:
-    """True with probability exp(-unit * multiple), independently for every multiple in 0..largest.
+    """Flip a coin for every multiple in 0..largest, independently: true with probability exp(-unit * multiple).
 
-    One coin exp(-unit 2**i) for every bit i of `largest`; those at the set bits of a multiple must all show heads.
+    Every bit i of `largest` has a coin exp(-unit 2**i). The coins at the set bits of a multiple must all show heads.
     """
     if not 0 <= largest < 2**63:
         raise ValueError(f"the largest multiple (or span) must lie in 0..2^63-1, got {largest}")
@@ -42,14 +42,14 @@ def bernoulli_exp(
 def permute_and_flip(
     scores: NDArray[np.int64], rate: Fraction, span: int, stream: Stream, *, word_bits: int = WORD_BITS
 ) -> int:
-    """The first candidate, in random order, whose coin exp(rate (score - best)) shows heads.
+    """Choose the first candidate, in random order, whose coin exp(rate (score - best)) shows heads.
 
-    Privacy: all coins are flipped and one of the heads is chosen uniformly, which is the same law in a number of
-    steps that depends only on the number of candidates and on `span`, a public bound on best - worst.
+    Privacy: all coins are flipped and one of the heads is chosen uniformly. This gives the same law, and the number
+    of steps depends only on the number of candidates and on `span`, a public bound on best - worst.
     """
     behind = _behind_best(scores, rate)
     if int(behind.max()) > span:
-        raise ValueError(f"scores are {behind.max()} apart, expected at most {span}: give the public span of the score")
+        raise ValueError(f"scores are {behind.max()} apart, expected at most {span}; pass the public span of the score")
     accepted = bernoulli_exp(behind.astype(np.int64), rate, span, stream, word_bits=word_bits)
     return _one_of(accepted, stream)
 
@@ -57,10 +57,11 @@ def permute_and_flip(
 def exponential_choice(
     scores: NDArray[np.int64], rate: Fraction, stream: Stream, *, weight_bits: int = _WEIGHT_BITS
 ) -> int:
-    """Candidate i with probability proportional to exp(rate * score_i): the exponential mechanism, by inversion.
+    """Choose candidate i with probability proportional to exp(rate * score_i): the exponential mechanism, by inversion.
 
-    The candidate is the one in whose interval a uniform share of the total weight falls. Weights are enclosed in
-    integers; while the enclosures leave two candidates possible, weights and uniform number get more digits.
+    A uniform share of the total weight falls into the interval of one candidate, which is chosen. Weights are
+    enclosed in integers. While the enclosures leave two candidates possible, the weights and the uniform number get
+    more digits.
     """
     behind = _behind_best(scores, rate)
     bits = drawn = 0
@@ -79,7 +80,7 @@ def _behind_best(scores: NDArray[np.int64], rate: Fraction) -> NDArray[np.uint64
         raise ValueError("there is nothing to choose from: the list of scores is empty")
     if rate <= 0:
         raise ValueError(f"a private choice needs a positive rate, got {rate}")
-    # Overflow safety: the difference of two int64 is right modulo 2^64 and lies in 0..2^64-1.
+    # Overflow safety: the difference of two int64 is correct modulo 2^64, and its true value lies in 0..2^64-1.
     distances: NDArray[np.uint64] = scores.max().astype(np.uint64) - scores.astype(np.uint64)
     return distances
 
@@ -92,9 +93,10 @@ def _exponential_coins(unit: Fraction, count: int, word_bits: int) -> Coins:
 
 
 def _one_of(accepted: NDArray[np.bool_], stream: Stream, ticket_bits: int = _TICKET_BITS) -> int:
-    """A uniform one of the accepted: the highest ticket wins. Rejected candidates draw a ticket too, then lose it.
+    """Choose one of the accepted candidates uniformly: the highest ticket wins.
 
-    A tie for the highest is drawn again, which favours nobody.
+    Rejected candidates draw a ticket too, which is then discarded. After a tie for the highest ticket, all draw again,
+    which favours nobody.
     """
     while True:
         tickets = ((uniform_words(stream, accepted.size, ticket_bits) >> 1) + 1) * accepted
@@ -105,7 +107,7 @@ def _one_of(accepted: NDArray[np.bool_], stream: Stream, ticket_bits: int = _TIC
 def _cumulative_weights(
     behind: NDArray[np.uint64], rate: Fraction, bits: int
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Bounds below and above of 2**bits times the running sums of exp(-rate * behind)."""
+    """Lower and upper bounds on 2**bits times the running sums of exp(-rate * behind)."""
     factors = _factors(rate, bits)
     behind = np.minimum(behind, np.uint64(min(_negligible(rate, bits), 2**64 - 1)))
     weights = np.full(behind.size, 1 << bits, dtype=np.object_)
@@ -113,19 +115,19 @@ def _cumulative_weights(
         digit = (behind >> np.uint64(8 * place)) & np.uint64(255)
         weights = weights * powers[digit] >> bits
     low = np.cumsum(weights)
-    # Every factor is at most 1 and less than one unit too low, and so is every product's rounding.
+    # Every factor is at most 1 and less than one unit too low. Rounding a product loses less than one more unit.
     high = low + 2 * len(factors) * np.arange(1, behind.size + 1).astype(np.object_)
     return low, high
 
 
 def _negligible(rate: Fraction, bits: int) -> int:
-    """Scores this far behind weigh less than one unit, 2**-bits (ln 2 < 7/10)."""
+    """Return a distance from the best score at which a weight is below one unit, 2**-bits (ln 2 < 7/10)."""
     return math.ceil(Fraction(7, 10) * bits / rate)
 
 
 @lru_cache(maxsize=16)
 def _factors(rate: Fraction, bits: int) -> list[NDArray[np.object_]]:
-    """For every byte of a distance: 2**bits * exp(-rate * digit * 256**place), rounded down, for all 256 digits."""
+    """Tabulate 2**bits * exp(-rate * digit * 256**place), rounded down: per byte of a distance, for all 256 digits."""
     places = -(-_negligible(rate, bits).bit_length() // 8)
     return [
         np.array([1 << bits, *(exponential_digits(rate * digit * 256**place, bits) for digit in range(1, 256))], object)

@@ -1,10 +1,10 @@
-"""Exact coins: is a uniform real number below a probability that has no end of digits?
+"""Exact coins, which compare a uniform real number with a probability that has infinitely many digits.
 
 It does not know which distributions are built from such coins.
 
-The probabilities are exp(-x) and 1/(1+exp(x)) for rational x > 0. They are transcendental (Lindemann), so two
-enclosures of one from below and above agree on any number of binary digits once they are tight enough, and a
-uniform number differs from it after finitely many digits.
+The probabilities are exp(-x) and 1/(1+exp(x)) for rational x > 0. They are transcendental (Lindemann). Bounds from
+below and above therefore agree on any number of binary digits of a probability once they are tight enough, and a
+uniform number differs from the probability after finitely many digits.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,19 +55,19 @@ def _certain_digits(bound: Callable[[int, int], gmpy2.mpfr], bits: int) -> int:
 
 
 def integer_part(value: gmpy2.mpfr, bits: int) -> int:
-    """The integer part of value * 2**bits, exactly: int(mpfr) would round as the context says."""
+    """The integer part of value * 2**bits, exactly; int(mpfr) would round in the direction of the context."""
     mantissa, exponent = (int(part) for part in value.as_mantissa_exp())
     shift = exponent + bits
     return mantissa << shift if shift >= 0 else mantissa >> -shift
 
 
 def uniform_words(stream: Stream, count: int, word_bits: int) -> NDArray[np.unsignedinteger]:
-    """Uniform words of 8, 16, 32 or 64 bits."""
+    """Draw uniform words of 8, 16, 32 or 64 bits."""
     return np.frombuffer(stream.take(count * word_bits // 8), dtype=f"<u{word_bits // 8}")
 
 
 def fair_coins(count: int, stream: Stream) -> NDArray[np.uint8]:
-    """Zeros and ones with probability 1/2, eight from a byte."""
+    """Draw zeros and ones with probability 1/2, eight from each byte."""
     packed = np.frombuffer(stream.take((count + 7) // 8), dtype=np.uint8)
     return np.unpackbits(packed, count=count)
 
@@ -75,8 +75,8 @@ def fair_coins(count: int, stream: Stream) -> NDArray[np.uint8]:
 class Coins:
     """Independent coins, one row for each probability.
 
-    Privacy: every flip draws one word per coin whatever comes up. Further words are drawn only when a word
-    equals the first digits of its probability, which happens to one in 2**32.
+    Privacy: every flip draws one word per coin, whatever the outcome. Further words are drawn only when a word equals
+    the first digits of its probability, which happens to one word in 2**32.
     """
 
     def __init__(self, probabilities: Sequence[Digits], word_bits: int = WORD_BITS) -> None:
@@ -95,7 +95,7 @@ class Coins:
         return heads
 
     def _decide(self, probability: Digits, stream: Stream) -> bool:
-        """All words so far equal the digits of the probability: go on to the first that differs."""
+        """Decide a coin whose first word equals its probability's digits: draw words until one differs."""
         bits, expected, word = self._word_bits, 0, 0
         while word == expected:
             bits += self._word_bits

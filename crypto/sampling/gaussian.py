@@ -1,10 +1,11 @@
-"""Integer noise, drawn exactly: discrete Gaussian, P(X = x) proportional to exp(-x**2 / (2 variance)).
+"""Discrete Gaussian noise, drawn exactly: P(X = x) is proportional to exp(-x**2 / (2 variance)).
 
-It does not know what is counted, who adds noise, or what it buys; `noise.md` holds promise and argument.
+It does not know what is counted, who adds noise, or how much privacy the noise buys; `noise.md` holds promise and
+argument.
 
-|X| = block * width + rest, where `width` is a power of two with 64 widths to a standard deviation (or 1). A trial draws
-the block from a table, with weight exp(-(block * width)**2 / (2 variance)), and the rest uniformly; it is kept with
-probability exp(-rest (rest + 2 block width) / (2 variance)), which makes up the difference.
+|X| = block * width + rest, where `width` is 1 or a power of two with at least 64 widths to a standard deviation. A
+trial draws the block from a table, with weight exp(-(block * width)**2 / (2 variance)), and the rest uniformly. The
+trial is kept with probability exp(-rest (rest + 2 block width) / (2 variance)), which makes up the difference.
 """
 
 import math
@@ -26,14 +27,14 @@ from crypto.sampling.inversion import GUARD_BITS, TABLE_BITS, InverseTable, cert
 
 _TAIL = 90  # P(|X| >= x) <= 2 exp(-x**2 / (2 variance)), and 2 exp(-90) < 2**-128
 _SPREAD = 64  # widths to a standard deviation, at least
-_LARGEST_VARIANCE = 1 << 58  # a few draws and every product on the way stay in 64 bits
-_CHUNK = 1 << 14  # trials whose words stay in a processor's cache
-_EXACT_SUM = 64  # from this variance on, the law's variance is its parameter to the last digit of a float
+_LARGEST_VARIANCE = 1 << 58  # sums of a few draws and all intermediate products stay within 64 bits
+_CHUNK = 1 << 14  # trials at a time, whose words stay in a processor's cache
+_EXACT_SUM = 64  # from this variance on, the law's variance equals its parameter to the last digit of a float
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """How magnitudes up to the bound are cut: public, from the variance alone."""
+    """Division of the magnitudes up to the bound into blocks; it is public and follows from the variance alone."""
 
     width: int
     count: int
@@ -44,18 +45,18 @@ class _Blocks:
 
     @property
     def furthest(self) -> int:
-        """The largest rest (rest + 2 block width)."""
+        """The largest value of rest (rest + 2 block width)."""
         rest = self.width - 1
         return rest * (rest + 2 * (self.count - 1) * self.width)
 
 
 def gaussian_bound(variance: Fraction) -> int:
-    """|X| never exceeds this, in this sampler exactly."""
+    """The bound that |X| never exceeds in this sampler, with certainty."""
     return _blocks(variance).bound
 
 
 def gaussian_variance(variance: Fraction) -> float:
-    """The variance of X itself: a little less than the parameter where that is small."""
+    """The variance of X itself, which is a little less than a small parameter."""
     if variance >= _EXACT_SUM:
         return float(variance)
     squares = np.arange(gaussian_bound(variance) + 1, dtype=float) ** 2
@@ -66,8 +67,10 @@ def gaussian_variance(variance: Fraction) -> float:
 def discrete_gaussian(
     variance: Fraction, size: int, stream: Stream, *, table_bits: int = TABLE_BITS, coin_bits: int = WORD_BITS
 ) -> NDArray[np.int64]:
-    """Privacy: trials are independent and alike, so that which of them are kept, and with it the time, says nothing
-    of the values kept. Smaller words give the same law with more refinement, for tests.
+    """Draw `size` values of discrete Gaussian noise. Smaller words give the same law with more refinement, for tests.
+
+    Privacy: trials are independent and identically distributed. Therefore the pattern of kept trials, and with it the
+    running time, says nothing about the values that are kept.
     """
     blocks = _blocks(variance)
     table = _table(variance, table_bits)
@@ -88,7 +91,7 @@ def discrete_gaussian(
 def _tried(
     variance: Fraction, blocks: _Blocks, block: NDArray[np.int64], stream: Stream, coin_bits: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """A magnitude in each block, and whether it is kept."""
+    """Draw a magnitude in each block, and whether the trial is kept."""
     start = block * blocks.width
     rest = (stream.words32(block.size) & np.uint32(blocks.width - 1)).astype(np.int64)
     behind = rest * (rest + 2 * start)
@@ -101,7 +104,7 @@ def _blocks(variance: Fraction) -> _Blocks:
         raise ValueError(f"noise needs a positive variance, got {variance}")
     if variance > _LARGEST_VARIANCE:
         raise NoiseOutOfReach(
-            f"noise of variance {float(variance):.3g} is too wide, {float(_LARGEST_VARIANCE):.3g} is the largest: "
+            f"noise of variance {float(variance):.3g} is too wide; at most {float(_LARGEST_VARIANCE):.3g} is allowed: "
             "use a larger epsilon"
         )
     quotient = int(variance) // _SPREAD**2
@@ -116,12 +119,12 @@ def _table(variance: Fraction, word_bits: int) -> InverseTable:
 
 
 def _thresholds(variance: Fraction, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
-    """The integer parts of the blocks' distribution function times 2**bits, without the last, which is 1."""
+    """The integer parts of the blocks' distribution function times 2**bits, without its last value, which is 1."""
     return certain_thresholds(partial(_bounds, variance), bits, guard_bits)
 
 
 def _bounds(variance: Fraction, bits: int, precision: int, rounding: int) -> list[int]:
-    """`_thresholds` from one side: sums rounded one way, divided by a total rounded the other."""
+    """Bound `_thresholds` from one side: sums rounded in one direction, over a total rounded in the other."""
     *_, total = _sums(variance, precision, RoundUp if rounding == RoundDown else RoundDown)
     sums = _sums(variance, precision, rounding)[:-1]
     with gmpy2.context(precision=precision, round=rounding):

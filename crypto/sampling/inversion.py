@@ -1,9 +1,10 @@
-"""Drawing from a law on 0, 1, ..., n by exact inversion of its distribution function, from a certified table.
+"""Sampling from a law on 0, 1, ..., n by exact inversion of its distribution function, with a certified table.
 
-It does not know which law: it is given the distribution function's digits.
+It does not know which law it draws from: callers pass the digits of the distribution function.
 
-The value is the number of distribution function values (those below 1) that do not exceed a uniform real number.
-A table that is only close decides all numbers but those within its error bound of an entry; exact integers do those.
+A draw is the number of values of the distribution function, among those below 1, that do not exceed a uniform real
+number. An approximate table decides all numbers that are farther than its error bound from every entry. Exact integers
+decide the others.
 """
 
 from bisect import bisect_left
@@ -20,14 +21,14 @@ from crypto.sampling.coins import uniform_words
 TABLE_BITS = 64
 GUARD_BITS = 128
 
-# The distribution function's values below 1, in order: for a number of bits, the integer parts of 2**bits times each.
+# From a number of bits: the integer part of 2**bits times each value of the distribution function below 1, in order.
 Thresholds = Callable[[int], list[int]]
-# The same from one side: for bits, precision and a direction of rounding.
+# From bits, precision and a direction of rounding: bounds on these thresholds from one side.
 Bounds = Callable[[int, int, int], list[int]]
 
 
 def certain_thresholds(bounds: Bounds, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
-    """Integer parts on which the bounds from below and from above agree."""
+    """Raise the precision until the bounds from below and from above agree, and return these integer parts."""
     precision = bits + guard_bits
     while True:
         low, high = (bounds(bits, precision, rounding) for rounding in (RoundDown, RoundUp))
@@ -37,9 +38,12 @@ def certain_thresholds(bounds: Bounds, bits: int, guard_bits: int = GUARD_BITS) 
 
 
 class InverseTable:
-    """`close`: the thresholds' first digits, each off by at most `reach`, where exact ones would take long.
+    """Table of thresholds for drawing by inversion.
 
-    Privacy: every draw takes the same steps, except one in about 2**word_bits / (n (1 + reach)).
+    `close` holds approximate first digits of the thresholds, each off by at most `reach`. It is for laws whose exact
+    thresholds would take long to compute.
+
+    Privacy: every draw takes the same steps, except one draw in about 2**word_bits / (n (1 + reach)).
     """
 
     def __init__(
@@ -62,13 +66,13 @@ class InverseTable:
         return values
 
     def _is_undecided(self, values: NDArray[np.int64], words: NDArray[np.unsignedinteger]) -> NDArray[np.bool_]:
-        """Whether the entry above or the one below is so near that the truth may equal the word or lie beyond it."""
+        """Whether the entry above or below is so near that the true threshold may equal the word or lie beyond it."""
         above = self.entries[values] - words <= self._reach
         below = (values > 0) & (words - self.entries[np.maximum(values, 1) - 1] <= self._reach)
         return np.asarray(above | below)
 
     def exact_value(self, number: int, stream: Stream) -> int:
-        """The value of a uniform number that begins with these digits; more are drawn if they equal a threshold's."""
+        """The value for a uniform number with these first digits; more are drawn while they equal a threshold's."""
         bits = self._word_bits
         while True:
             thresholds = self._thresholds(bits)
@@ -80,7 +84,7 @@ class InverseTable:
 
 
 def count_below(table: NDArray[np.unsignedinteger], words: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
-    """For every word the number of table entries below it: a binary search without branches."""
+    """Count, for every word, the table entries below it, by a binary search without branches."""
     count = np.zeros(words.size, dtype=np.int64)
     step = table.size // 2
     while step:
@@ -90,9 +94,9 @@ def count_below(table: NDArray[np.unsignedinteger], words: NDArray[np.unsignedin
 
 
 def _padded(thresholds: Sequence[int] | NDArray[np.uint64], word_bits: int) -> NDArray[np.unsignedinteger]:
-    """The thresholds' first digits, filled up to a power of two with the largest word.
+    """The first digits of the thresholds, padded to a power of two with the largest word.
 
-    Thresholds that begin with the largest word are not told apart here: more digits do that.
+    Thresholds that begin with the largest word are not distinguished here; further digits distinguish them.
     """
     largest_word = 2**word_bits - 1
     words = np.array(thresholds, dtype=np.uint64)

@@ -1,6 +1,7 @@
-"""Integer noise, drawn exactly: discrete Laplace, whole or in shares that add up to it.
+"""Discrete Laplace noise, drawn exactly, whole or in shares that add up to it.
 
-It does not know what is counted, who adds noise, or what epsilon buys; `noise.md` holds promise and argument.
+It does not know what is counted, who adds noise, or how much privacy an epsilon gives; `noise.md` holds promise and
+argument.
 
 P(X = x) is proportional to exp(-alpha |x|), with alpha = epsilon / sensitivity an exact fraction.
 """
@@ -19,12 +20,12 @@ from crypto.sampling.inversion import TABLE_BITS
 from crypto.sampling.negative_binomial import largest_value, negative_binomial
 
 _TAIL = 90  # exp(-90) < 2**-128
-_MOST_BITS = 60  # two bits below int64, so that a few draws can be added
-_CHUNK = 1 << 14  # draws whose words stay in a processor's cache
+_MOST_BITS = 60  # fewer than an int64 has, so that a few draws can be added
+_CHUNK = 1 << 14  # draws at a time, whose words stay in a processor's cache
 
 
 def laplace_bound(alpha: Fraction) -> int:
-    """|X| never exceeds this power of two, in this sampler exactly."""
+    """The power of two that |X| never exceeds in this sampler, with certainty."""
     return 1 << _magnitude_bits(alpha)
 
 
@@ -34,10 +35,11 @@ def laplace_variance(alpha: Fraction) -> float:
 
 
 def discrete_laplace(alpha: Fraction, size: int, stream: Stream, *, word_bits: int = WORD_BITS) -> NDArray[np.int64]:
-    """|X| is 0 with probability (1-q)/(1+q), q = exp(-alpha), and else 1 + G for a geometric G; the sign is a coin.
+    """Draw `size` values of discrete Laplace noise.
 
-    The bits of G are independent (docs/protocol.md, section 4.1). Fewer `word_bits` give the same law with more
-    refinement, for tests.
+    |X| is 0 with probability (1-q)/(1+q), q = exp(-alpha). Otherwise |X| is 1 + G for a geometric G, and a fair coin
+    decides the sign. The bits of G are independent (docs/protocol.md, section 4.1). Fewer `word_bits` give the same
+    law with more refinement, for tests.
     """
     coins = _laplace_coins(alpha, word_bits)
     noise = np.empty(size, dtype=np.int64)
@@ -50,14 +52,17 @@ def discrete_laplace(alpha: Fraction, size: int, stream: Stream, *, word_bits: i
 
 
 def polya_bound(alpha: Fraction, shares: int) -> int:
-    """|X| of one share never exceeds this, in this sampler exactly."""
+    """The bound that |X| of one share never exceeds in this sampler, with certainty."""
     return largest_value(alpha, shares)
 
 
 def polya_share(
     alpha: Fraction, shares: int, size: int, stream: Stream, *, word_bits: int = TABLE_BITS
 ) -> NDArray[np.int64]:
-    """One share: the sum of `shares` independent ones is discrete Laplace (difference of two negative binomials)."""
+    """Draw one share of noise, the difference of two negative binomials.
+
+    The sum of `shares` independent shares is discrete Laplace.
+    """
     polya_bound(alpha, shares)
     noise = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):
@@ -68,26 +73,32 @@ def polya_share(
 
 
 def _magnitude_bits(alpha: Fraction) -> int:
-    """The fewest bits that G exceeds with probability exp(-alpha 2**bits) < 2**-128."""
+    """The fewest bits such that G needs more with probability exp(-alpha 2**bits) < 2**-128."""
     if alpha <= 0:
         raise ValueError(f"noise needs a positive alpha = epsilon / sensitivity, got {alpha}")
     bits = (math.ceil(_TAIL / alpha) - 1).bit_length()
     if bits > _MOST_BITS:
         raise NoiseOutOfReach(
-            f"noise at alpha = {float(alpha):.3g} needs {bits} bits, {_MOST_BITS} are allowed: use a larger epsilon"
+            f"noise at alpha = {float(alpha):.3g} needs {bits} bits, but {_MOST_BITS} are allowed: use a larger epsilon"
         )
     return bits
 
 
 @lru_cache(maxsize=64)
 def _laplace_coins(alpha: Fraction, word_bits: int) -> Coins:
-    """Nonzero with probability 2 / (1 + exp(alpha)), then bit i of G with probability 1 / (1 + exp(alpha 2**i))."""
+    """Coins for a nonzero X, with probability 2 / (1 + exp(alpha)), and for the bits of G.
+
+    Bit i of G is set with probability 1 / (1 + exp(alpha 2**i)).
+    """
     bits = [partial(logistic_digits, alpha * 2**i) for i in range(_magnitude_bits(alpha))]
     return Coins([lambda count: logistic_digits(alpha, count + 1), *bits], word_bits)
 
 
 def _from_bits(planes: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """planes[i] holds bit i of every number; bytes first, because they are eight times smaller."""
+    """Put numbers together from planes of bits; planes[i] holds bit i of every number.
+
+    Bytes are built first, because they are eight times smaller than the numbers.
+    """
     numbers = np.zeros(planes.shape[1], dtype=np.int64)
     for low in range(0, len(planes), 8):
         byte = np.zeros(planes.shape[1], dtype=np.uint8)

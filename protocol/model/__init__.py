@@ -1,1 +1,1 @@
-"""The estimate from all released tables: graphical model, rare categories, sampling."""
+"""Estimate of the rows' distribution from all released tables: graphical model, rare categories, sampling."""

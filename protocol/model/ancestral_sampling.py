@@ -1,6 +1,6 @@
-"""Synthetic rows from a network and its noisy tables: ancestral sampling, any number of rows, batch after batch.
+"""Synthetic rows from a network and its noisy tables: ancestral sampling of any number of rows, batch by batch.
 
-It does not know whose tables they are, or what the codes stand for.
+It does not know whose tables the tables are, or what the codes stand for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,26 +19,27 @@ from protocol.tables.marginal import Table
 
 Column = NDArray[Any]  # codes of one variable, in the narrowest unsigned integers that hold them
 
-_WORD_BITS = 31  # of a random word's 32, so that the threshold of "always" fits into 32 bits as well
+_WORD_BITS = 31  # bits used of a random word's 32, so that the threshold for "always" fits into 32 bits as well
 
 
 @dataclass(frozen=True, eq=False)
 class _Draw:
-    """How one variable is drawn, given the variables that were drawn before it.
+    """The way one variable is drawn, given the variables that were drawn before.
 
-    A row's situation is the codes of its parents and which codes its attribute's other variables have left it.
+    A row's situation combines the codes of the variable's parents with the codes that the other variables of the
+    attribute still allow.
     """
 
     family: Family
-    earlier: Variables  # of the same attribute, where what they are can rule a code out
-    restriction: NDArray[np.intp]  # for every combination of codes of `earlier`, which of `allowed` holds
-    thresholds: NDArray[np.uint64]  # situation * 2^31 + the words below which a code is larger than 0, 1, ...
+    earlier: Variables  # earlier variables of the same attribute, if their codes can rule out a code
+    restriction: NDArray[np.intp]  # for every combination of codes of `earlier`, the index of its set of allowed codes
+    thresholds: NDArray[np.uint64]  # situation * 2^31 + the smallest words for which the code exceeds 0, 1, ...
     restrictions: int
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """A distribution of rows: a network with the conditional distribution of every variable."""
+class ConditionalNetwork:
+    """A distribution of rows: a network with the conditional distribution of each variable."""
 
     domain: Domain
     draws: tuple[_Draw, ...]
@@ -46,8 +47,8 @@ class Model:
     @classmethod
     def fit(
         cls, network: Network, tables: Sequence[Table], domain: Domain, blocks: Sequence[Block], total: float
-    ) -> "Model":
-        """The conditionals from noisy tables, one of which has to cover each family; `total` is the number of rows."""
+    ) -> "ConditionalNetwork":
+        """Fit the conditional distributions to noisy tables, which must cover every family. `total` counts the rows."""
         draws = []
         drawn: Variables = ()
         for family in network.families:
@@ -57,7 +58,7 @@ class Model:
         return cls(domain, tuple(draws))
 
     def sample(self, count: int, stream: Stream, batch: int = 1 << 16) -> Iterator[list[Column]]:
-        """`count` rows, at most `batch` at a time, as one column of codes per base variable."""
+        """Draw `count` rows, at most `batch` at a time, as one column of codes per base variable."""
         for start in range(0, count, batch):
             columns: dict[int, Column] = {}
             for draw in self.draws:
@@ -79,7 +80,7 @@ def _draw(
 def _possible_codes(
     child: int, drawn: Variables, blocks: Sequence[Block], domain: Domain
 ) -> tuple[Variables, NDArray[np.bool_]]:
-    """The attribute's variables drawn before, and for each combination of their codes what the child can still be."""
+    """The attribute's variables drawn before, and the child's possible codes for each combination of their codes."""
     size = domain.sizes[child]
     same = [block for block in blocks if child in block.variables]
     earlier = tuple(v for v in drawn if any(v in block.variables for block in same))
@@ -87,14 +88,15 @@ def _possible_codes(
     if feasible is None:
         return (), np.ones((1, size), dtype=bool)
     possible = feasible.reshape(-1, size)
-    possible[~possible.any(axis=1)] = True  # combinations that no row gets to
+    possible[~possible.any(axis=1)] = True  # combinations that no row reaches
     return earlier, possible
 
 
 def _weights(counts: NDArray[np.float64], allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """For every parent configuration and every restriction, weights of the child's codes with some mass.
+    """Weights of the child's codes, with positive sums, for every parent configuration and every restriction.
 
-    Where the table has no mass left, the child's own marginal stands in; where that has none, all codes are alike.
+    Where the table has no mass, the child's own marginal takes its place. Where the marginal has no mass either, all
+    allowed codes get equal weights.
     """
     weights = counts[:, None, :] * allowed
     for substitute in (counts.sum(axis=0) * allowed, allowed):
@@ -104,9 +106,9 @@ def _weights(counts: NDArray[np.float64], allowed: NDArray[np.bool_]) -> NDArray
 
 
 def _thresholds(weights: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """One rising sequence for all situations, in which one search finds each row's code.
+    """Rising thresholds for all situations in one sequence, so that one search finds each row's code.
 
-    A code without weight gets an empty interval exactly: cumulative weights on both of its sides are equal.
+    A code without weight gets an exactly empty interval, because the cumulative weights on both sides are equal.
     """
     cumulative = np.cumsum(weights, axis=1)
     within = np.floor(cumulative[:, :-1] / cumulative[:, -1:] * 2**_WORD_BITS).astype(np.uint64)
@@ -126,7 +128,7 @@ def _codes(draw: _Draw, columns: Mapping[int, Column], words: NDArray[np.uint32]
 
 
 def _flat_index(variables: Variables, columns: Mapping[int, Column], rows: int, domain: Domain) -> NDArray[np.intp]:
-    """Every row's place in a table over these variables, counted with the last variable fastest."""
+    """Every row's index in a table over these variables, with the last variable varying fastest."""
     index = np.zeros(rows, dtype=np.intp)
     for variable in variables:
         codes, groups = columns[domain.base(variable)], domain.variables[variable].groups

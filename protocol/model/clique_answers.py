@@ -1,10 +1,10 @@
-"""Answering: many small tables read off one clique's distribution at once, and their weights laid back over it.
+"""Answers of a clique: many small tables computed at once from its distribution, and weights spread back over it.
 
 It does not know noise, potentials or how a model is fitted.
 
-A clique's cells are a matrix, the first variables' codes by the others'. A table over some of them is the matrix
-between two matrices of zeros and ones, so that a few products answer all tables. Where a variable has so many codes
-that these would be large, every cell's place in every table is kept instead.
+A clique's cells form a matrix S, with the codes of the first variables as rows and those of the others as columns. For
+two matrices L and R of zeros and ones, the product L^T S R holds all cells of all tables. Where a variable has so many
+codes that L or R would be large, every cell's index in every table is kept instead.
 """
 
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 from protocol.model.junction_tree import Array, cells, places
 from protocol.tables.domain import Variables
 
-_LARGEST_SIDE = 1 << 18  # numbers in a matrix of zeros and ones
+_LARGEST_SIDE = 1 << 18  # most numbers in L or in R
 
 
-class Reader(Protocol):
+class CliqueAnswers(Protocol):
     def answers(self, shares: Array) -> Array:
-        """All tables' cells, one table after the other."""
+        """Compute all cells of all tables, one table after the other, from the clique's shares."""
         ...
 
     def spread(self, weights: Array) -> Array:
-        """For every cell of the clique the sum of the weights of the cells of all tables that it is counted in."""
+        """Sum, for every cell of the clique, the weights of the cells of all tables in which it is counted."""
         ...
 
 
-def reader(sizes: Sequence[int], clique: Variables, tables: Sequence[Variables]) -> Reader:
-    """Of these different tables over variables of the clique."""
+def clique_answers(sizes: Sequence[int], clique: Variables, tables: Sequence[Variables]) -> CliqueAnswers:
+    """Prepare the answers for different tables over variables of the clique."""
     middle = _middle(sizes, clique)
     left, right = _side(clique[:middle], tables), _side(clique[middle:], tables)
     if max(_numbers(sizes, clique[:middle], left), _numbers(sizes, clique[middle:], right)) > _LARGEST_SIDE:
@@ -44,7 +44,7 @@ def reader(sizes: Sequence[int], clique: Variables, tables: Sequence[Variables])
 class _Product:
     left: Array
     right: Array
-    cells: NDArray[np.intp]  # where the tables' cells stand in left^T shares right
+    cells: NDArray[np.intp]  # positions of the tables' cells in left^T shares right
 
     @classmethod
     def of(
@@ -91,14 +91,14 @@ class _Indexed:
 
 
 def _middle(sizes: Sequence[int], clique: Variables) -> int:
-    """Where the clique falls into two parts whose cells differ least."""
+    """The place that divides the clique into two parts with the most similar numbers of cells."""
     whole = cells(sizes, clique)
     behind = list(accumulate((sizes[v] for v in clique), initial=1, func=lambda a, b: a * b))
     return min(range(len(clique) + 1), key=lambda place: max(behind[place], whole // behind[place]))
 
 
 def _side(part: Variables, tables: Sequence[Variables]) -> list[Variables]:
-    """The different parts of the tables that lie in a part of the clique."""
+    """The distinct parts of the tables that lie in a part of the clique."""
     return list(dict.fromkeys(tuple(v for v in table if v in part) for table in tables))
 
 
@@ -107,7 +107,7 @@ def _numbers(sizes: Sequence[int], part: Variables, asked: Sequence[Variables]) 
 
 
 def _indicators(sizes: Sequence[int], part: Variables, asked: Sequence[Variables]) -> Array:
-    """By cell of the part: a one in every table's cell that it is counted in."""
+    """Build L or R: a row for every cell of the part, with ones at the cells of the tables in which it is counted."""
     return np.hstack([np.eye(cells(sizes, own))[places(sizes, part, own)] for own in asked])
 
 
@@ -123,7 +123,7 @@ def _block(
     right: tuple[Variables, dict[Variables, int]],
     width: int,
 ) -> NDArray[np.intp]:
-    """Where a table's cells stand in the product."""
+    """The positions of a table's cells in the product."""
     first, second = (tuple(v for v in table if v in part) for part, _ in (left, right))
     row = left[1][first] + places(sizes, table, first)
     return (row * width + right[1][second] + places(sizes, table, second)).astype(np.intp)

@@ -1,9 +1,9 @@
-"""Estimation: one model of all noisy tables that a run released, each trusted as far as its noise allows.
+"""Estimation of one model from all noisy tables that a run released, each weighted by the inverse of its variance.
 
-It does not know rows, budgets or who asked for which table.
+It does not know rows, budgets or which stage asked for a table.
 
-Among all distributions of the rows that a junction tree can hold, it finds the one that the tables and a prior make
-likeliest, by mirror descent with momentum, and the weight of the prior with it (`estimation.md`).
+Among all distributions of the rows that a junction tree can hold, it finds the likeliest distribution given the tables
+and a prior, by mirror descent with momentum. It also finds the weight of the prior (`estimation.md`).
 """
 
 import math
@@ -12,30 +12,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocol.model.clique_answers import Reader, reader
+from protocol.model.clique_answers import CliqueAnswers, clique_answers
 from protocol.model.junction_tree import Array, JunctionTree, cells, places
 from protocol.tables.domain import Variables
 
 _STEPS = 200
 _HALVINGS = 30
-_SMALLEST_GAIN = 1e-3  # with which it ends; the logarithm of how much likelier the tables become
-_ROUNDING = 1e-12  # of the loss: smaller gains are none
-_LONGER = 1.1  # how much longer a step may be after one that went well
-_SMALLEST_SHARE = 1e-9  # of a code in the prior
-_FIRST_ROWS = 30.0  # where the search for the prior's weight starts
-_ROUNDS = 6  # of that search
-_SETTLED = 1.1  # a factor between two weights of the prior that makes no difference
+_SMALLEST_GAIN = 1e-3  # gain of the tables' log-likelihood at which the descent ends
+_ROUNDING = 1e-12  # share of the loss; smaller gains may be rounding errors
+_LONGER = 1.1  # factor by which a step may be longer after a successful step
+_SMALLEST_SHARE = 1e-9  # least share of a code in the prior
+_FIRST_ROWS = 30.0  # the prior's weight, in rows, at which the search for this weight starts
+_ROUNDS = 6  # rounds of this search
+_SETTLED = 1.1  # a ratio of two weights of the prior that is close enough to 1 to end the search
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """A distribution of rows: what every clique of the tree says of its variables, agreeing where they overlap."""
+class GraphicalModel:
+    """A distribution of rows: the distribution of each clique of the tree; cliques agree where they overlap."""
 
     tree: JunctionTree
     cliques: tuple[Array, ...]
 
     def shares(self, variables: Variables) -> Array:
-        """The distribution of variables that lie in one clique."""
+        """The distribution of variables that lie together in a clique."""
         home = self.tree.home(variables)
         index = places(self.tree.sizes, self.tree.cliques[home], variables)
         counted = np.bincount(index, self.cliques[home].ravel(), cells(self.tree.sizes, variables))
@@ -44,9 +44,9 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """A table over rising variables, and for every cell 1 / variance.
+    """A table over rising variables, with a weight of 1 / variance for every cell.
 
-    The weight is negative where other tables over more variables say the same again.
+    The weight is negative where other tables over more variables repeat the same information.
     """
 
     variables: Variables
@@ -56,13 +56,14 @@ class Weighted:
 
 @dataclass(frozen=True, eq=False)
 class _Measurement:
-    """All tables that one clique answers, cell after cell: weights w, and w times what was measured.
+    """All tables that one clique answers, cell after cell: the weights w, and w times the measured counts.
 
-    Never divided by w: where negative weights leave nothing of a table, rounding would be all that it says.
+    The measured counts are never recovered by dividing by w. Where negative weights cancel a table, the quotient would
+    be nothing but rounding errors.
     """
 
     home: int
-    reader: Reader
+    clique: CliqueAnswers
     weights: Array
     weighted: Array
 
@@ -70,7 +71,7 @@ class _Measurement:
         return self.weights * answers - self.weighted
 
     def loss(self, answers: Array) -> float:
-        """Half the weighted sum of squares, less what no model changes."""
+        """Half the weighted sum of squared differences, up to a constant that does not depend on the model."""
         return float((self.weights * answers / 2 - self.weighted) @ answers)
 
 
@@ -79,12 +80,12 @@ class _Problem:
     tree: JunctionTree
     measured: Sequence[_Measurement]
     prior: Sequence[Array]  # the potentials of independent variables
-    rows: float  # as if so many rows of the prior had been seen
+    rows: float  # weight of the prior, as if so many rows of it had been seen
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Potentials, the distributions that they make, and how well these answer."""
+    """Potentials, the distributions that follow from them, and the loss of these distributions."""
 
     potentials: Sequence[Array]
     shares: Sequence[Array]
@@ -99,10 +100,10 @@ def fit(
     tables: Sequence[Weighted],
     total: float,
     shares: Sequence[Array],
-) -> Model:
-    """The model of `total` rows over these cliques that tables inside them make likeliest.
+) -> GraphicalModel:
+    """Fit the likeliest model of `total` rows over these cliques, given tables that lie inside them.
 
-    The prior is that the variables are independent, each with its shares; how much that weighs, the tables decide.
+    Under the prior, the variables are independent, each with its shares. The tables decide how much the prior weighs.
     """
     merged = _merged(tables)
     tree = JunctionTree.of(sizes, [*cliques, *merged])
@@ -116,11 +117,11 @@ def fit(
         if 1 / _SETTLED < likelier / rows < _SETTLED:
             break
         rows, here = likelier, found.potentials
-    return Model(tree, tuple(found.shares))
+    return GraphicalModel(tree, tuple(found.shares))
 
 
 def _merged(tables: Sequence[Weighted]) -> dict[Variables, tuple[Array, Array]]:
-    """By variables: the sum of all weights, and of all weighted counts."""
+    """Sum the weights and the weighted counts of tables over the same variables."""
     found: dict[Variables, tuple[Array, Array]] = {}
     for table in tables:
         weight, weighted = found.get(table.variables, (0.0, 0.0))
@@ -137,7 +138,7 @@ def _measurements(
     found = []
     for home, own in by_home.items():
         weights, weighted = (np.concatenate([merged[v][part].ravel() for v in own]) for part in (0, 1))
-        asked = reader(tree.sizes, tree.cliques[home], own)
+        asked = clique_answers(tree.sizes, tree.cliques[home], own)
         found.append(_Measurement(home, asked, weights * total**2, weighted * total))
     return found
 
@@ -155,7 +156,7 @@ def _prior(tree: JunctionTree, shares: Sequence[Array]) -> list[Array]:
 def _interactions(
     merged: Mapping[Variables, tuple[Array, Array]], shares: Sequence[Array], total: float
 ) -> list[tuple[float, Array]]:
-    """Of every table: which part of its cells' freedom is not its single variables', and as how many rows it weighs."""
+    """For each table: its share of interaction degrees of freedom, and the weights of its cells in equivalent rows."""
     found = []
     for variables, (weights, _) in merged.items():
         if len(variables) > 1:
@@ -166,13 +167,16 @@ def _interactions(
 
 
 def _likeliest_rows(interactions: Sequence[tuple[float, Array]], rows: float, divergence: float) -> float:
-    """The weight of the prior under which the model lies from it as far as so many free parameters make it lie."""
+    """The prior weight at which the model's divergence is what its effective number of parameters explains."""
     decided = sum(free * float((own / (own + rows)).sum()) for free, own in interactions)
     return decided / (2 * divergence) if decided > 0 and divergence > 0 else rows
 
 
 def _descend(problem: _Problem, potentials: Sequence[Array]) -> _Point:
-    """Mirror descent on the cliques' potentials; momentum starts anew whenever the loss has risen (Nesterov)."""
+    """Minimise the loss by mirror descent on the cliques' potentials, with Nesterov's momentum.
+
+    Momentum restarts whenever the loss has risen.
+    """
     here = before = _point(problem, potentials)
     length, momentum = 1 / (problem.rows + max(float(m.weights.max()) for m in problem.measured)), 0
     for _ in range(_STEPS):
@@ -189,13 +193,16 @@ def _descend(problem: _Problem, potentials: Sequence[Array]) -> _Point:
 
 
 def _ahead(problem: _Problem, here: _Point, before: _Point, share: float) -> _Point:
-    """Further in the direction of the last step."""
+    """The point beyond `here` in the direction of the last step."""
     pairs = zip(here.potentials, before.potentials, strict=True)
     return _point(problem, [now + share * (now - then) for now, then in pairs])
 
 
 def _step(problem: _Problem, start: _Point, length: float) -> tuple[float, _Point]:
-    """One step down the gradient at `start`, as long as it brings at least half of what the gradient promises."""
+    """Take one step down the gradient at `start`, halved until it gains at least half of what the gradient predicts.
+
+    Returns the length for the next step, and the point reached.
+    """
     slopes = _slopes(problem, start)
     for _ in range(_HALVINGS):
         moved = [potential - length * slope for potential, slope in zip(start.potentials, slopes, strict=True)]
@@ -210,7 +217,7 @@ def _step(problem: _Problem, start: _Point, length: float) -> tuple[float, _Poin
 
 def _point(problem: _Problem, potentials: Sequence[Array]) -> _Point:
     shares, logarithm = problem.tree.marginals(potentials)
-    answers = [one.reader.answers(shares[one.home]) for one in problem.measured]
+    answers = [one.clique.answers(shares[one.home]) for one in problem.measured]
     loss = sum(m.loss(own) for m, own in zip(problem.measured, answers, strict=True))
     ways = zip(shares, potentials, problem.prior, strict=True)
     divergence = sum(_product(own, now - prior) for own, now, prior in ways) - logarithm
@@ -218,10 +225,10 @@ def _point(problem: _Problem, potentials: Sequence[Array]) -> _Point:
 
 
 def _slopes(problem: _Problem, point: _Point) -> list[Array]:
-    """The gradient of the loss in every clique's shares."""
+    """The gradient of the loss with respect to each clique's shares."""
     found = [problem.rows * (now - prior) for now, prior in zip(point.potentials, problem.prior, strict=True)]
     for one, answers in zip(problem.measured, point.answers, strict=True):
-        found[one.home] += one.reader.spread(one.slopes(answers)).reshape(found[one.home].shape)
+        found[one.home] += one.clique.spread(one.slopes(answers)).reshape(found[one.home].shape)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Junction trees: the cliques over which a model of several overlapping tables can be calculated exactly.
+"""Junction trees: cliques over which a model of several overlapping tables can be computed exactly.
 
 It does not know counts, noise or how a model is fitted.
 """
@@ -18,19 +18,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques from the root outwards; `parents[i]` is an earlier clique, which holds all that i shares with earlier.
+    """Cliques from the root outwards. `parents[i]` is an earlier clique with all variables that i shares with earlier.
 
-    A clique names what is new in it first and what it shares with its parent last, so that sums over the new
-    variables run over the first axis of a matrix.
+    A clique lists its new variables first, and the variables that it shares with its parent last. Sums over the new
+    variables then run over the first axis of a matrix.
     """
 
     sizes: tuple[int, ...]  # codes of every variable
     cliques: tuple[Variables, ...]
-    parents: tuple[int, ...]  # of the root: itself
+    parents: tuple[int, ...]  # the root is its own parent
 
     @classmethod
     def of(cls, sizes: Sequence[int], tables: Iterable[Variables]) -> "JunctionTree":
-        """A tree in which every table lies inside one clique."""
+        """Build a tree in which every table lies inside a clique."""
         cliques = maximal_cliques(sizes, tables)
         order, parents = _spanning_tree(cliques)
         in_order = [cliques[i] for i in order]
@@ -38,7 +38,7 @@ class JunctionTree:
 
     @cached_property
     def separators(self) -> tuple[Variables, ...]:
-        """What each clique shares with its parent, in the clique's order; nothing at the root."""
+        """The variables that each clique shares with its parent, in the clique's order; none at the root."""
         return tuple(
             tuple(v for v in clique if place and v in self.cliques[parent])
             for place, (clique, parent) in enumerate(zip(self.cliques, self.parents, strict=True))
@@ -46,7 +46,7 @@ class JunctionTree:
 
     @cached_property
     def _above(self) -> tuple[NDArray[np.intp], ...]:
-        """For every cell of a clique's parent its place in a table over what the two share."""
+        """For every cell of a clique's parent, its index in a table over the variables that the two share."""
         return tuple(
             places(self.sizes, self.cliques[parent], separator)
             for parent, separator in zip(self.parents, self.separators, strict=True)
@@ -68,7 +68,7 @@ class JunctionTree:
     def marginals(self, potentials: Sequence[Array]) -> tuple[list[Array], float]:
         """Every clique's distribution under the product of exp(potentials), and the logarithm of that product's sum.
 
-        Sum-product, inwards and outwards.
+        The method is sum-product, with one pass inwards and one pass outwards.
         """
         gathered, conditionals = [potential.ravel() for potential in potentials], list[Array]()
         for place in range(len(self.cliques) - 1, -1, -1):
@@ -83,7 +83,7 @@ class JunctionTree:
         return self._outwards(conditionals[::-1], potentials), float(message[0])
 
     def _outwards(self, conditionals: Sequence[Array], potentials: Sequence[Array]) -> list[Array]:
-        """Distributions from what each clique says of its new variables given those that it shares."""
+        """The cliques' distributions, from each clique's distribution of its new variables given the shared ones."""
         found = [conditionals[0].ravel()]
         for place in range(1, len(self.cliques)):
             above = found[self.parents[place]]
@@ -93,7 +93,7 @@ class JunctionTree:
 
 
 def places(sizes: Sequence[int], clique: Variables, inside: Variables) -> NDArray[np.intp]:
-    """For every cell of a clique, its place in a table over some of its variables, the last one fastest."""
+    """For every cell of a clique, its index in a table over some of the variables, with the last varying fastest."""
     found = np.zeros((1,) * len(clique), dtype=np.intp)
     for variable in inside:
         axis = [sizes[v] if v == variable else 1 for v in clique]
@@ -106,12 +106,15 @@ def cells(sizes: Sequence[int], variables: Iterable[int]) -> int:
 
 
 def model_cells(sizes: Sequence[int], tables: Iterable[Variables]) -> int:
-    """How many numbers a model of these tables is made of."""
+    """The number of cells in all cliques of a model of these tables."""
     return sum(cells(sizes, clique) for clique in maximal_cliques(sizes, tables))
 
 
 def maximal_cliques(sizes: Sequence[int], tables: Iterable[Variables]) -> list[Variables]:
-    """Of a triangulated graph in which every table is connected: whoever adds fewest edges is eliminated next."""
+    """The maximal cliques of a triangulated graph in which the variables of every table are connected.
+
+    The variable whose elimination adds fewest edges is eliminated next.
+    """
     found: list[int] = []
     for variable, neighbours in elimination(sizes, tables):
         clique = neighbours | 1 << variable
@@ -121,7 +124,7 @@ def maximal_cliques(sizes: Sequence[int], tables: Iterable[Variables]) -> list[V
 
 
 def elimination(sizes: Sequence[int], tables: Iterable[Variables]) -> Iterator[tuple[int, int]]:
-    """The variables in the order of their elimination, each with a mask of its neighbours that are left."""
+    """The variables in the order of their elimination, each with a mask of its remaining neighbours."""
     adjacent = _graph(len(sizes), tables)
     weights = [math.log(max(2, size)) for size in sizes]
     ranks = {v: _rank(adjacent, weights, v) for v in range(len(sizes))}
@@ -131,19 +134,19 @@ def elimination(sizes: Sequence[int], tables: Iterable[Variables]) -> Iterator[t
         yield variable, neighbours
         changed = neighbours
         for other in _members(neighbours):
-            # New edges also change what is missing around whoever has both of their ends beside it.
+            # New edges also change the missing edges around each variable that neighbours both of their ends.
             changed |= adjacent[other] if missing else 0
             adjacent[other] = (adjacent[other] | neighbours) & ~(1 << other | 1 << variable)
         ranks |= {v: _rank(adjacent, weights, v) for v in _members(changed & ~(1 << variable))}
 
 
 def _rank(adjacent: Sequence[int], weights: Sequence[float], variable: int) -> tuple[int, float, int]:
-    """Who adds fewest edges is eliminated next, and among them whoever makes the smallest clique."""
+    """Rank of a variable for elimination: fewest new edges first, and among equals the smallest clique first."""
     return _missing_edges(adjacent, variable), _weight(weights, adjacent[variable] | 1 << variable), variable
 
 
 def _graph(count: int, tables: Iterable[Variables]) -> list[int]:
-    """For every variable a mask of the variables that it shares a table with."""
+    """For every variable, a mask of the variables with which it shares a table."""
     adjacent = [0] * count
     for table in tables:
         mask = sum(1 << v for v in table)
@@ -172,7 +175,7 @@ def _members(mask: int) -> Variables:
 
 
 def _spanning_tree(cliques: Sequence[Variables]) -> tuple[list[int], tuple[int, ...]]:
-    """The cliques' order and parents in the tree whose neighbours share most (Prim)."""
+    """The cliques' order and parents in the tree whose neighbours share the most variables (Prim)."""
     sets = [set(clique) for clique in cliques]
     order, parents = [0], [0]
     outside = set(range(1, len(cliques)))

@@ -1,4 +1,4 @@
-"""Merging: categories whose noisy counts do not rise above the noise are counted as one, and spread again at the end.
+"""Merging of categories whose noisy counts do not rise above the noise, and spreading of rows over them at the end.
 
 It does not know how a model is fitted or drawn from.
 """
@@ -16,21 +16,21 @@ from protocol.tables.domain import Domain, Merged
 from protocol.tables.marginal import Table, project_to_simplex
 
 Groups = NDArray[np.intp]
-# What a category's count has to rise above, measured on Adult: its own noise, and that of cells of the tables to come.
+# A category's count must exceed both multiples (found on Adult): of its own deviation, and of later cells' mean noise.
 _OWN_DEVIATIONS = 1.0
 _CELLS_NOISE = 2.5
 
 
 @dataclass(frozen=True, eq=False)
 class Merging:
-    """For every variable the merged code of every code, and how a merged code is spread over its codes."""
+    """For every variable, the merged code of each code, and the weights that spread a merged code over its codes."""
 
     groups: tuple[Groups, ...]
     weights: tuple[Array, ...]
 
     @classmethod
     def of(cls, domain: Domain, single: Mapping[int, Table], total: float) -> "Merging":
-        """Weights come from noisy tables of single variables; without one all codes are alike."""
+        """Take weights from noisy tables of single variables. Without a table, all codes of a variable weigh alike."""
         coarsest = [domain.variables[v] for v in domain.coarsest(range(domain.count))]
         groups = [range(variable.size) if variable.groups is None else variable.groups for variable in coarsest]
         return cls(
@@ -51,7 +51,7 @@ class Merging:
         return Table(table.variables, counts, table.variance), codes * table.variance
 
     def spread(self, columns: Sequence[Groups], stream: Stream) -> list[Groups]:
-        """Codes from merged codes."""
+        """Turn columns of merged codes into columns of codes."""
         return [self._spread(variable, column, stream) for variable, column in enumerate(columns)]
 
     def _spread(self, variable: int, column: Groups, stream: Stream) -> Groups:
@@ -63,16 +63,19 @@ class Merging:
 
 
 def merged_by(tables: Sequence[Table], noise: float) -> tuple[Merged, ...]:
-    """Of variables that were counted alone: what becomes of the categories that noise hides.
+    """Merge the categories that noise hides, for variables that were counted alone.
 
-    `noise` is the mean size of the noise of a cell of the tables that will count several variables.
+    `noise` is the mean absolute noise in a cell of the later tables over several variables.
     """
     found = ((table.variables[0], _groups(table, noise)) for table in tables if len(table.variables) == 1)
     return tuple((variable, groups) for variable, groups in sorted(found) if max(groups) + 1 < len(groups))
 
 
 def spread_table(table: Table, domain: Domain, merging: Merging) -> Table:
-    """A table over merged variables as one over the plan's own; its variance stands for as much noise in all cells."""
+    """Convert a table over merged variables into a table over the plan's variables.
+
+    Its variance is scaled as if the noise were spread evenly over all cells.
+    """
     counts = np.asarray(table.counts, dtype=np.float64)
     for axis, variable in enumerate(map(domain.base, table.variables)):
         groups, weights = merging.groups[variable], merging.weights[variable]
@@ -86,7 +89,7 @@ def spread_table(table: Table, domain: Domain, merging: Merging) -> Table:
 
 
 def _groups(table: Table, noise: float) -> tuple[int, ...]:
-    """Supported codes first, in their order; then one merged code for all others, if there are at least two."""
+    """The merged code of each code: supported codes first, in order, then one code for all others, if at least two."""
     size = len(table.counts)
     weak = table.counts < max(_OWN_DEVIATIONS * np.sqrt(table.variance), _CELLS_NOISE * noise)
     if size == 2 or weak.sum() < 2 or weak.all():

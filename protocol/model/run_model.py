@@ -1,6 +1,6 @@
-"""The model of a run: which released tables it can hold, fitted together, and the rows that it gives.
+"""The model of a run, fitted to all released tables that it can hold, and the rows drawn from it.
 
-It does not know rows of people, parties or budgets: only noisy tables that were released.
+It does not know rows of people, parties or budgets; it only sees released noisy tables.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from protocol.model.estimation import Model, Weighted, fit
-from protocol.model.evidence import Heard, gathered
+from protocol.model.estimation import GraphicalModel, Weighted, fit
+from protocol.model.evidence import Evidence, select_evidence
 from protocol.model.junction_tree import Array, elimination
 from protocol.model.rare_categories import Merging
 from protocol.model.systematic_sampling import draw_rows
@@ -21,18 +21,18 @@ from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table, project_to_simplex
 
-_LEAST_VARIANCE = 1e-6  # where a budget is so large that no noise is left
+_LEAST_VARIANCE = 1e-6  # used where a budget is so large that no noise is left
 
 
 @dataclass(frozen=True, eq=False)
 class RunModel:
-    """A fitted model over merged categories, and how they are spread again."""
+    """A fitted model over merged categories, and the merging that spreads them again."""
 
     merging: Merging
-    model: Model
+    model: GraphicalModel
 
     def sample(self, count: int, stream: Stream) -> Iterator[list[NDArray[Any]]]:
-        """`count` rows, batch after batch, as one column of codes per variable."""
+        """Draw `count` rows, batch by batch, as one column of codes per variable."""
         sizes = [len(groups) for groups in self.merging.groups]
         for columns in draw_rows(self.model, count, stream):
             spread = self.merging.spread(columns, stream)
@@ -40,36 +40,41 @@ class RunModel:
 
 
 def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> RunModel:
-    """The model of all that these tables say; `total` is the public number of rows.
+    """Fit the model of a run to its tables; `total` is the public number of rows.
 
-    Its variables are those of the plan; its codes those of the coarsest generalisation that the domain has of them.
+    The model's variables are those of the plan. Its codes are those of each variable's coarsest generalisation.
     """
-    # Before tables are taken apart: parts of one table must have as much noise as it has.
+    # The floor is set before tables are split, so that the parts' noise stays consistent with the whole table's.
     tables = [replace(table, variance=max(table.variance, _LEAST_VARIANCE)) for table in tables]
     found = {variable: _best_single(variable, tables, domain) for variable in range(domain.count)}
     known = {variable: table for variable, table in found.items() if table is not None}
     merging = Merging.of(domain, known, total)
     small = Domain.of_sizes(domain.coarse_sizes)
-    heard = _heard(tables, domain, total, definition)
-    weighted = [_weighted(table, table.variance, times) for table, times in heard.parts(small)]
+    evidence = _evidence(tables, domain, total, definition)
+    weighted = [_weighted(table, table.variance, times) for table, times in evidence.parts(small)]
     weighted += [_weighted(*merging.merge(table), 1) for table in tables if len(table.variables) == 1]
-    return RunModel(merging, fit(merging.sizes, heard.cliques, weighted, total, _shares(merging, known, total)))
+    return RunModel(merging, fit(merging.sizes, evidence.cliques, weighted, total, _shares(merging, known, total)))
 
 
 def network_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Network:
-    """The model's structure as a network: what is eliminated first comes last, its neighbours left are its parents."""
+    """Express the model's structure as a network.
+
+    The variable that is eliminated first comes last, and its remaining neighbours are its parents.
+    """
     families = [
         Family(variable, tuple(v for v in range(domain.count) if neighbours >> v & 1))
-        for variable, neighbours in elimination(domain.coarse_sizes, _heard(tables, domain, total, definition).cliques)
+        for variable, neighbours in elimination(
+            domain.coarse_sizes, _evidence(tables, domain, total, definition).cliques
+        )
     ]
     return Network.of(reversed(families), domain)
 
 
-def _heard(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Heard:
-    """What the tables of several variables say, over merged categories."""
+def _evidence(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Evidence:
+    """Evidence from the tables of several variables, over merged categories."""
     small = Domain.of_sizes(domain.coarse_sizes)
     joint = [_rising(table, domain, small) for table in tables if len(table.variables) > 1]
-    return gathered(joint, small, total, definition)
+    return select_evidence(joint, small, total, definition)
 
 
 def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:
@@ -78,7 +83,7 @@ def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:
 
 
 def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Table | None:
-    """The answers of all tables that count each of its categories, averaged by how little noise they have."""
+    """A table of one variable: the average over all tables that count it, weighted by the inverse of their variance."""
     answers = [table.project((variable,), domain) for table in tables if variable in table.variables]
     if not answers:
         return None
@@ -88,7 +93,7 @@ def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Tabl
 
 
 def _shares(merging: Merging, known: Mapping[int, Table], total: int) -> list[Array]:
-    """Of every variable alone; of one that was not counted, all alike."""
+    """The shares of each variable's merged codes; equal shares for a variable that was not counted."""
     return [
         project_to_simplex(merging.merge(known[v])[0].counts, total) / total if v in known else np.full(size, 1 / size)
         for v, size in enumerate(merging.sizes)

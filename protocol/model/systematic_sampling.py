@@ -1,9 +1,10 @@
-"""Synthetic rows from a fitted model, batch after batch, with as little chance in them as rows allow.
+"""Synthetic rows from a fitted model, drawn batch by batch with as little random variation as whole rows allow.
 
 It does not know how the model was fitted or what its codes stand for.
 
-Rows in the same situation share out their codes systematically: of m rows with chance p for a code, m p get it, up to
-one. Every row still follows the model; but a batch strays from it far less than independent draws would.
+Rows in the same situation share out their codes systematically: of m rows that have a code with probability p, m p rows
+get the code, up to one row. Every row still follows the model, but a batch deviates from the model far less than
+independent draws would.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from protocol.model.estimation import Model
+from protocol.model.estimation import GraphicalModel
 from protocol.model.junction_tree import Array, cells
 from protocol.tables.domain import Variables
 
@@ -21,8 +22,8 @@ Column = NDArray[np.intp]
 _WORD = 2.0**32
 
 
-def draw_rows(model: Model, count: int, stream: Stream, batch: int = 1 << 16) -> Iterator[list[Column]]:
-    """`count` rows, at most `batch` at a time, as one column of codes per variable."""
+def draw_rows(model: GraphicalModel, count: int, stream: Stream, batch: int = 1 << 16) -> Iterator[list[Column]]:
+    """Draw `count` rows, at most `batch` at a time, as one column of codes per variable."""
     conditionals = [_conditional(model, place) for place in range(len(model.tree.cliques))]
     for start in range(0, count, batch):
         rows = min(batch, count - start)
@@ -36,9 +37,10 @@ def draw_rows(model: Model, count: int, stream: Stream, batch: int = 1 << 16) ->
 
 
 def systematic(cumulative: Array, situation: NDArray[np.intp], stream: Stream) -> NDArray[np.intp]:
-    """A code for every row: situation s takes codes in proportion to the rises of cumulative[s], which ends at 1.
+    """Draw a code for every row: situation s takes codes in proportion to the rises of cumulative[s], which ends at 1.
 
-    The rows of a situation are put in random order, and the codes laid beside them in proportion, from a random start.
+    The rows of a situation are put into random order. Codes are then assigned along this order in proportion, from a
+    random start.
     """
     rows, situations = len(situation), len(cumulative)
     order = _shuffled(situation, situations, stream)
@@ -47,7 +49,7 @@ def systematic(cumulative: Array, situation: NDArray[np.intp], stream: Stream) -
     starts = stream.words32(situations) / _WORD
     sorted_situation = situation[order]
     place = (np.arange(rows) - first[sorted_situation] + starts[sorted_situation]) / sizes[sorted_situation]
-    # Situation s looks its place up between s and s + 1; a place rounds to neither end.
+    # Situation s looks up its places between s and s + 1, and a place must not be rounded up to s + 1.
     inside = np.minimum(sorted_situation + place, np.nextafter(sorted_situation + 1.0, 0.0))
     ladder = (cumulative + np.arange(situations)[:, None]).ravel()
     found = np.searchsorted(ladder, inside, side="right") - sorted_situation * cumulative.shape[1]
@@ -57,9 +59,10 @@ def systematic(cumulative: Array, situation: NDArray[np.intp], stream: Stream) -
 
 
 def _shuffled(situation: NDArray[np.intp], situations: int, stream: Stream) -> NDArray[np.intp]:
-    """The rows by situation, those of one in random order.
+    """Order the rows by situation, and at random within a situation.
 
-    Situation, a random word and the row are one number: sorting those is many times faster than sorting by two keys.
+    Situation, random word and row are packed into one number; sorting such numbers is many times faster than sorting by
+    two keys.
     """
     rows = len(situation)
     row_bits = np.uint64(rows.bit_length())
@@ -71,18 +74,18 @@ def _shuffled(situation: NDArray[np.intp], situations: int, stream: Stream) -> N
 
 
 def cumulative_shares(weights: Array) -> Array:
-    """Along the last axis, from weights; without any weight all codes are alike."""
+    """Cumulative shares along the last axis, from weights; without any weight all codes get equal shares."""
     summed = np.cumsum(np.where(weights.sum(axis=1, keepdims=True) > 0, weights, 1.0), axis=1)
     return np.asarray(summed / summed[:, -1:])
 
 
 def _last_possible(cumulative: Array) -> NDArray[np.intp]:
-    """The last code with any chance: rounding must not reach beyond it."""
+    """The last code with a positive probability; rounding must not lead beyond this code."""
     return np.asarray((cumulative < cumulative[:, -1:]).sum(axis=1))
 
 
-def _conditional(model: Model, place: int) -> tuple[Variables, Variables, Array]:
-    """A clique's variables known before it and fresh in it, and the fresh ones' distribution given the known."""
+def _conditional(model: GraphicalModel, place: int) -> tuple[Variables, Variables, Array]:
+    """A clique's variables that are known before it, its fresh variables, and their distribution given the known."""
     tree, clique = model.tree, model.tree.cliques[place]
     known = tree.separators[place]
     fresh = tuple(v for v in clique if v not in known)
@@ -91,7 +94,7 @@ def _conditional(model: Model, place: int) -> tuple[Variables, Variables, Array]
 
 
 def _index(sizes: Sequence[int], variables: Variables, columns: Mapping[int, Any], rows: int) -> NDArray[np.intp]:
-    """Every row's place in a table over these variables, the last one fastest."""
+    """Every row's index in a table over these variables, with the last variable varying fastest."""
     index = np.zeros(rows, dtype=np.intp)
     for variable in variables:
         index = index * sizes[variable] + columns[variable]

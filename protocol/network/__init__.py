@@ -1,1 +1,1 @@
-"""Bayesian networks: families, limits, the search frontier, mutual information."""
+"""Bayesian networks: families, limits, the search frontier and mutual information."""

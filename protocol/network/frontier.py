@@ -1,6 +1,6 @@
-"""The search frontier: edges worth considering beside a network's own (CSFC, Algorithm 1 of the DP-SUBN paper).
+"""The search frontier: edges worth considering beside a network's own edges (CSFC, Algorithm 1 of the DP-SUBN paper).
 
-It does not know rows or noise: it sees a network and the mutual information of every pair of variables.
+It does not know rows or noise. It sees a network and the mutual information of every pair of variables.
 """
 
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from protocol.tables.domain import Domain, Variables
 def search_frontier(
     network: Network, mutual_information: NDArray[np.float64], limits: Limits, domain: Domain
 ) -> Network:
-    """A network within `limits` (degree k') that contains `network` and many of the strongest pairs.
+    """Build a network within `limits` (degree k') that contains `network` and many of the strongest pairs.
 
-    `mutual_information` is symmetric, one row and column per base variable.
+    `mutual_information` is symmetric and has one row and one column per base variable.
     """
     frontier = GrowingFrontier(network, mutual_information, limits, domain)  # lines 1 and 2
     for x, y in _falling_pairs(mutual_information):  # lines 3 and 4
@@ -30,14 +30,14 @@ def search_frontier(
 
 
 def _falling_pairs(mutual_information: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
-    """Every pair once, the strongest first; equal ones in the order of their indices."""
+    """Every pair once, the strongest first; equally strong pairs in the order of their indices."""
     first, second = np.triu_indices(len(mutual_information), k=1)
     order = np.argsort(-mutual_information[first, second], kind="stable")
     return zip(first[order].tolist(), second[order].tolist(), strict=True)
 
 
 class GrowingFrontier:
-    """The frontier under construction, and its partial order."""
+    """The frontier under construction, with its partial order."""
 
     def __init__(
         self, network: Network, mutual_information: NDArray[np.float64], limits: Limits, domain: Domain
@@ -52,7 +52,7 @@ class GrowingFrontier:
             self._link(parent, child)
 
     def direction(self, x: int, y: int) -> tuple[int, int] | None:
-        """(parent, child) of the edge to add between x and y, if any (lines 6 to 22)."""
+        """Choose the edge to add between x and y, if any, as (parent, child) (lines 6 to 22)."""
         room_at_x = self._variant_for(child=x, parent=y) is not None
         room_at_y = self._variant_for(child=y, parent=x) is not None
         if self._precedes[x, y]:  # lines 7 and 21: only the end that the edge points to needs room
@@ -71,7 +71,7 @@ class GrowingFrontier:
         self._link(variant, child)
 
     def _variant_for(self, child: int, parent: int) -> int | None:
-        """The finest variant of `parent` that the child still has room for."""
+        """The finest variant of `parent` for which the child still has room."""
         for variant in self._domain.variants[parent]:
             if self._limits.admits(self._domain, child, (*self.parents[child], variant)):
                 return variant
@@ -85,16 +85,19 @@ class GrowingFrontier:
         self._places[child] = self._places_left(child)
 
     def sparsity(self, x: int) -> int:
-        """Definition 3: the parents that x and its ancestors can still be given."""
+        """Sparsity (Definition 3): the number of parents that x and its ancestors can still be given."""
         return int(self._places[self._precedes[:, x]].sum())
 
     def impact(self, x: int, y: int) -> float:
-        """Definition 4: the information of the pairs that an edge from x to y puts in order, but (x, y) itself."""
+        """Impact (Definition 4): the information of all pairs, except (x, y), that an edge from x to y would order."""
         pairs = self._information[np.ix_(self._precedes[:, x], self._precedes[y])]
         return float(pairs.sum() - self._information[x, y])
 
     def _places_left(self, child: int) -> int:
-        """k' - |Pa(child)|; where only cells are limited, as many of the smallest variables as still fit."""
+        """The number of parents that the child can still be given: k' - |Pa(child)|.
+
+        Where only cells are limited, the number of the smallest variables that still fit.
+        """
         parents = self.parents[child]
         if self._limits.degree is not None:
             return self._limits.degree - len(parents)

@@ -1,6 +1,6 @@
-"""How large a family may be, so that its noisy table still says something (theta-usefulness).
+"""Limits on the size of families, so that their noisy tables remain useful (theta-usefulness).
 
-It does not know budgets: the plan turns them into these numbers.
+It does not know budgets; the plan derives the limits from them.
 """
 
 import math
@@ -15,7 +15,7 @@ class Limits:
     degree: int | None = None  # largest number of parents
 
     def admits(self, domain: Domain, child: int, parents: Variables) -> bool:
-        """Whether this family may be modelled; one without parents always is."""
+        """Whether this family may be modelled; a family without parents always may."""
         if not parents:
             return True
         if self.degree is not None and len(parents) > self.degree:

@@ -1,6 +1,6 @@
 """Correlations from a cover: the table of every pair of variables, and their mutual information.
 
-It does not know how the views were counted or which noise is in them beyond each table's variance.
+It does not know how the views were counted, and of their noise it knows only each table's variance.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 
 def pair_tables(cover: Cover, tables: Sequence[Table], domain: Domain) -> dict[Pair, Table]:
-    """The table of every pair (i, j), i < j, from `tables` in the order of the cover's views."""
+    """Sum the table of every pair (i, j), i < j, from `tables`, which are in the order of the cover's views."""
     return {
         pair: table.project(pair, domain)
         for view, table in zip(cover.views, tables, strict=True)
@@ -28,14 +28,15 @@ def pair_tables(cover: Cover, tables: Sequence[Table], domain: Domain) -> dict[P
 
 
 def mutual_information(counts: NDArray[Any]) -> float:
-    """In bits, of a table of two variables without negative cells; 0 of an empty one."""
+    """The mutual information, in bits, of a table of two variables without negative cells; 0 for an empty table."""
     return float(_mutual_informations(counts[np.newaxis])[0])
 
 
 def mutual_information_matrix(pairs: Mapping[Pair, Table], domain: Domain, total: int) -> NDArray[np.float64]:
-    """In bits, of all pairs: symmetric, 0 on the diagonal; `total` is the public number of rows.
+    """The mutual information of all pairs, in bits: a symmetric matrix with 0 on the diagonal.
 
-    Noisy tables are projected onto the simplex first: negative cells have no logarithm.
+    `total` is the public number of rows. Noisy tables are projected onto the simplex first, because negative cells have
+    no logarithm.
     """
     same_shape: dict[tuple[int, ...], list[Pair]] = defaultdict(list)
     for pair, table in pairs.items():
@@ -49,12 +50,12 @@ def mutual_information_matrix(pairs: Mapping[Pair, Table], domain: Domain, total
 
 
 def _mutual_informations(tables: NDArray[Any]) -> NDArray[np.float64]:
-    """Of each table along the first axis: H(X) + H(Y) - H(X, Y)."""
+    """The mutual information H(X) + H(Y) - H(X, Y) of each table along the first axis."""
     totals = tables.sum(axis=(1, 2), keepdims=True)
     shares = tables / np.where(totals > 0, totals, 1)
     marginals = _entropy(shares.sum(axis=2)) + _entropy(shares.sum(axis=1))
     information = marginals - _entropy(shares.reshape(len(tables), -1))
-    return np.maximum(information, 0.0)  # of independent variables it may come out below 0 by a rounding
+    return np.maximum(information, 0.0)  # rounding may take the value for independent variables below 0
 
 
 def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:

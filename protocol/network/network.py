@@ -1,6 +1,6 @@
 """Bayesian networks over a domain: families, the best network inside a frontier, and the tables its parameters need.
 
-It does not know who chose the families or whose rows the tables count.
+It does not know which party chose the families or whose rows the tables count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from protocol.tables.marginal import Table, project_to_simplex
 
 @dataclass(frozen=True)
 class Family:
-    """A base variable and its parents, rising; a parent may be a generalised variant of another base variable."""
+    """A base variable and its parents in rising order. A parent may be a variant of another base variable."""
 
     child: int
     parents: Variables = ()
@@ -27,18 +27,18 @@ class Family:
 
 @dataclass(frozen=True)
 class Network:
-    """Families in an order in which every parent's base variable comes before its children."""
+    """Families ordered so that every parent's base variable comes before its children."""
 
     families: tuple[Family, ...]
 
     @classmethod
     def of(cls, families: Iterable[Family], domain: Domain) -> "Network":
-        """The network of these families, which may come in any order; ValueError if they make none."""
+        """Build the network of these families, given in any order. Raises ValueError if they do not form a network."""
         by_child: dict[int, Family] = {}
         for family in families:
             _check(family, domain)
             if family.child in by_child:
-                raise ValueError(f"variable {family.child} has two families; a network gives it one")
+                raise ValueError(f"variable {family.child} has two families; a network gives each variable one family")
             by_child[family.child] = family
         for family in by_child.values():
             if not all(domain.base(parent) in by_child for parent in family.parents):
@@ -60,10 +60,10 @@ class Network:
 def best_network(
     frontier: Network, statistics: Mapping[int, Table], totals: Mapping[int, float], limits: Limits, domain: Domain
 ) -> Network:
-    """For every variable the parent set inside the frontier that tells most about it, by the noisy statistics.
+    """Choose, for every variable, the parent set inside the frontier with most information by the noisy statistics.
 
-    `statistics[X]` is a table over X and its parents in the frontier, `totals[X]` the public number of rows in it;
-    where the frontier leaves no choice none is needed.
+    `statistics[X]` is a table over X and its parents in the frontier, and `totals[X]` is the public number of rows in
+    that table. Variables for which the frontier leaves no choice need neither.
     """
     families = []
     for family in frontier.families:
@@ -78,9 +78,10 @@ def best_network(
 
 
 def maximal_parent_sets(family: Family, limits: Limits, domain: Domain) -> list[Variables]:
-    """What of the family's parents, possibly generalised, is admitted and cannot grow.
+    """Sets of the family's parents, possibly generalised, that are admitted and cannot grow.
 
-    Mutual information never falls when a parent is added or made finer, so that no other set can be the best.
+    Mutual information never falls when a parent is added or made finer, so no other set can be better than the best
+    of these sets.
     """
     levels = [_variants_from_coarse(parent, domain) for parent in family.parents]
     found = []
@@ -96,7 +97,7 @@ def maximal_parent_sets(family: Family, limits: Limits, domain: Domain) -> list[
 
 
 def maximal_families(network: Network, domain: Domain) -> list[Variables]:
-    """The variables of the families that no other family's table answers, in the network's order."""
+    """The variables of each family whose table cannot be derived from another's, in the network's order."""
     everything = [tuple(sorted(family.variables)) for family in network.families]
     return [
         own for own in everything if not any(other != own and _derivable(own, other, domain) for other in everything)
@@ -104,7 +105,7 @@ def maximal_families(network: Network, domain: Domain) -> list[Variables]:
 
 
 def family_table(family: Family, tables: Sequence[Table], domain: Domain) -> Table:
-    """The family's table, child first, from the given table that leaves the smallest variance in it."""
+    """The family's table, child first, projected from the given table that yields the smallest variance."""
     projected = [table.project(family.variables, domain) for table in tables if table.covers(family.variables, domain)]
     if not projected:
         raise ValueError(f"none of the {len(tables)} tables covers variables {family.variables}")
@@ -123,7 +124,10 @@ def _check(family: Family, domain: Domain) -> None:
 
 
 def _in_order(families: Mapping[int, Family], domain: Domain) -> Iterator[Family]:
-    """Whoever's parents are all placed comes next, the first of several; an order that fits stays."""
+    """Order families so that parents come first: the first family whose parents are all placed comes next.
+
+    An order that is already valid stays as it is.
+    """
     waiting = dict(families)
     while waiting:
         free = next((f for f in waiting.values() if not any(domain.base(p) in waiting for p in f.parents)), None)
@@ -133,7 +137,7 @@ def _in_order(families: Mapping[int, Family], domain: Domain) -> Iterator[Family
 
 
 def _variants_from_coarse(parent: int, domain: Domain) -> Variables:
-    """The coarsest generalisation of this parent first, the parent as it is last."""
+    """The variants of this parent from its coarsest generalisation to the parent itself."""
     variants = domain.variants[domain.base(parent)]
     return variants[variants.index(parent) :][::-1]
 
@@ -141,7 +145,7 @@ def _variants_from_coarse(parent: int, domain: Domain) -> Variables:
 def _admitted(
     child: int, levels: Sequence[Variables], chosen: Variables, limits: Limits, domain: Domain
 ) -> Iterator[Variables]:
-    """All admitted choices of one level per parent (0: left out), earlier parents and finer levels first."""
+    """All admitted choices of a level for each parent (0: left out), earlier parents and finer levels first."""
     if len(chosen) == len(levels):
         yield chosen
         return

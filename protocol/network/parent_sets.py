@@ -1,6 +1,6 @@
 """All maximal parent sets of a variable (PrivBayes Algorithms 5 and 6), from public numbers alone.
 
-It does not know rows, scores or how one of them is picked.
+It does not know rows, scores or how a parent set is picked.
 """
 
 from bisect import bisect_left
@@ -13,18 +13,18 @@ from operator import neg
 from protocol.network.limits import Limits
 from protocol.tables.domain import Domain, Variables
 
-Levels = tuple[tuple[int, int], ...]  # of one base variable, from coarse to fine: (variant, size)
+Levels = tuple[tuple[int, int], ...]  # the variants of a base variable from coarse to fine, as (variant, size)
 
 Candidate = tuple[int, Variables]  # child, parents
 
 
 def parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits) -> list[Variables]:
-    """The sets of variants of the placed base variables that are admitted and can neither grow nor become finer."""
+    """Admitted sets of variants of the placed base variables that can neither grow nor become finer."""
     return sorted(_maximal_sets(*_question(domain, child, placed, limits)))
 
 
 def count_parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits, most: int) -> int:
-    """How many they are; it stops counting at `most`."""
+    """The number of `parent_sets`; counting stops at `most`."""
     levels, room, degree = _question(domain, child, placed, limits)
     size = _uniform_size(levels, room, degree)
     if size is not None:
@@ -37,7 +37,7 @@ def count_parent_sets(domain: Domain, child: int, placed: Sequence[int], limits:
 def _question(
     domain: Domain, child: int, placed: Sequence[int], limits: Limits
 ) -> tuple[list[Levels], int | None, int]:
-    """What may be chosen, how many cells the parents may have, and how many there may be."""
+    """The variants that may be chosen, and the largest numbers of cells and of parents."""
     levels = [tuple((v, domain.sizes[v]) for v in reversed(domain.variants[base])) for base in sorted(placed)]
     room = None if limits.cells is None else limits.cells // domain.sizes[child]
     degree = len(levels) if limits.degree is None else min(limits.degree, len(levels))
@@ -45,7 +45,7 @@ def _question(
 
 
 def _uniform_size(levels: Sequence[Levels], room: int | None, degree: int) -> int | None:
-    """If the maximal sets are all sets of one size, unaffected by levels: that size."""
+    """The size of all maximal sets, if these are exactly the sets of one size and levels play no part; else None."""
     if any(len(variants) > 1 for variants in levels):
         return None
     sizes = sorted(variants[0][1] for variants in levels)
@@ -62,8 +62,8 @@ def _uniform_size(levels: Sequence[Levels], room: int | None, degree: int) -> in
 
 
 def _count_by_sizes(sizes: Counter[int], room: int, degree: int) -> int:
-    """Variables of one size are alike: not sets are gone through, but how many of each size a set has."""
-    ways: Counter[tuple[int, int, int]] = Counter({(1, 0, room + 1): 1})  # cells, variables, smallest that is left out
+    """Count maximal sets by the number of variables that they take of each size, without listing the sets."""
+    ways: Counter[tuple[int, int, int]] = Counter({(1, 0, room + 1): 1})  # cells, variables, smallest size left out
     for size, many in sorted(sizes.items(), reverse=True):
         longer: Counter[tuple[int, int, int]] = Counter()
         for (cells, taken, left), count in ways.items():
@@ -79,19 +79,20 @@ def _maximal_sets(levels: Sequence[Levels], room: int | None, degree: int) -> It
     size = _uniform_size(levels, room, degree)
     if size is not None:
         yield from combinations([variants[0][0] for variants in levels], size)
-    elif room is None:  # without a limit on cells the finest variants are always the better ones
+    elif room is None:  # without a limit on cells only the finest variants are maximal
         yield from combinations([variants[-1][0] for variants in levels], degree)
     else:
         yield from _search(levels, room, degree)
 
 
 def _search(levels: Sequence[Levels], room: int, degree: int) -> Iterator[Variables]:
-    """Decide variable after variable, large ones first: leave it out, or take one of its levels.
+    """Decide on one variable after another, large variables first: leave the variable out, or take one of its levels.
 
-    A finished set is maximal if it has at least `needed` cells, or else what it took coarser than possible could be
-    had finer; and, unless it is full, at least `wanted`, or else something left out would still fit. Branches that
-    cannot reach as much are cut. With one level each and no limit on the degree that leaves no branch in vain,
-    because variables that come later are no larger than those left out and can fill the room.
+    A finished set is maximal if it passes two tests. It must have at least `needed` cells; with fewer, a variable that
+    was taken at a coarse level would fit at a finer level. Unless the set is full, it must also have at least `wanted`
+    cells; with fewer, a variable that was left out would still fit. Branches that cannot reach these numbers are cut.
+    With one level per variable and no limit on the degree, no remaining branch is in vain: variables that come later
+    are no larger than the variables left out, and can fill the room.
     """
     order = sorted(levels, key=lambda variants: -variants[0][1])
     smallest = [variants[0][1] for variants in order]
@@ -99,7 +100,7 @@ def _search(levels: Sequence[Levels], room: int, degree: int) -> Iterator[Variab
     waiting: list[tuple[int, Variables, int, int, int]] = [(0, (), 1, 0, 0)]
     while waiting:
         place, chosen, cells, needed, wanted = waiting.pop()
-        place = bisect_left(smallest, -(room // cells), lo=place, key=neg)  # what does not fit any more is out
+        place = bisect_left(smallest, -(room // cells), lo=place, key=neg)  # skips variables that no longer fit
         full = len(chosen) == degree
         may_get_full = degree - len(chosen) <= len(order) - place
         least = needed if may_get_full else max(needed, wanted)
@@ -116,7 +117,7 @@ def _search(levels: Sequence[Levels], room: int, degree: int) -> Iterator[Variab
 
 
 def _reachable_cells(order: Sequence[Levels], room: int) -> list[int]:
-    """How many cells all variables from a place on have at their finest; more than `room` is not told apart."""
+    """The cells of all variables from each place on at their finest levels, capped at `room` + 1."""
     cells = [1]
     for variants in reversed(order):
         cells.append(min(cells[-1] * variants[-1][1], room + 1))
@@ -141,7 +142,7 @@ def candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], l
 
 
 def count_candidates(domain: Domain, placed: Sequence[int], unplaced: Sequence[int], limits: Limits, most: int) -> int:
-    """How many `candidates` there are, from public numbers alone; it stops counting at `most`."""
+    """The number of `candidates`, from public numbers alone; counting stops at `most`."""
     by_size: dict[int, int] = {}
     for child in unplaced:
         size = domain.sizes[child]

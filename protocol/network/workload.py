@@ -1,6 +1,6 @@
-"""How much work a degree means, and the largest degree that keeps it bearable: from public numbers alone.
+"""The work that a degree causes, and the largest degree with a bearable amount of work, from public numbers alone.
 
-It does not know budgets: theta-usefulness has had its say before.
+It does not know budgets: the limits that it lowers already follow from theta-usefulness.
 """
 
 from dataclasses import replace
@@ -12,13 +12,13 @@ from protocol.network.parent_sets import candidates, count_candidates
 from protocol.tables.domain import Domain
 
 LARGEST_CHOICE = 1 << 23  # cells of all families that one private choice may compare
-LARGEST_DEGREE_OF_F = 3  # score F beyond it takes a dynamic programme per family instead of one for thousands
+LARGEST_DEGREE_OF_F = 3  # for larger degrees score F takes a dynamic programme per family, not one step for thousands
 LARGEST_COMPARISON = 1 << 22  # cells that all of DP-CCBN's iterations may count
 
 
-@lru_cache(maxsize=64)  # whoever weighs plans asks about the same domain again and again
+@lru_cache(maxsize=64)  # comparing plans asks about the same domain again and again
 def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) -> Limits:
-    """The given limits, lowered until the work is bearable; `comparing_all` is DP-CCBN's way."""
+    """Lower the limits until the work is bearable; `comparing_all` says that every candidate is compared (DP-CCBN)."""
     if score == "F" and not comparing_all:
         limits = replace(
             limits, degree=min(LARGEST_DEGREE_OF_F, domain.count if limits.degree is None else limits.degree)
@@ -30,16 +30,16 @@ def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) 
             limits = replace(limits, degree=(limits.degree or 1) - 1)
         else:
             raise PlanError(
-                f"even without parents {domain.count} variables mean too many cells to compare: give numbers fewer "
+                f"even without parents, {domain.count} variables make too many cells to compare: give numbers fewer "
                 "bins, or choose method dp-subn"
             )
     return limits
 
 
 def bearable(domain: Domain, limits: Limits) -> Limits:
-    """The given limits of a frontier, lowered until a table of every variable can be sent."""
+    """Lower the limits of a frontier until a table for every variable can be sent."""
     cells = LARGEST_COMPARISON // domain.count
-    degree = cells.bit_length() - 2  # so many parents of two codes each
+    degree = cells.bit_length() - 2  # the most parents whose table has at most so many cells, if all are binary
     return Limits(
         None if limits.cells is None else min(limits.cells, cells),
         None if limits.degree is None else min(limits.degree, degree),
@@ -48,7 +48,7 @@ def bearable(domain: Domain, limits: Limits) -> Limits:
 
 def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
     largest_family = limits.cells or 2 ** (1 + (limits.degree or 0))
-    families = -(-LARGEST_CHOICE // largest_family)  # so many are too many: nobody counts on
+    families = -(-LARGEST_CHOICE // largest_family)  # so many are too many: stop counting here
     if largest_choice(domain, limits, families) >= families:
         return False
     return not comparing_all or compared_cells(domain, limits) <= LARGEST_COMPARISON
@@ -56,20 +56,20 @@ def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
 
 @lru_cache(maxsize=64)
 def largest_choice(domain: Domain, limits: Limits, most: int = LARGEST_CHOICE) -> int:
-    """About the most candidates of one choice: as if variables were placed in the order of their sizes."""
+    """Estimate the most candidates of one choice, as if variables were placed in the order of their sizes."""
     order = sorted(range(domain.count), key=lambda v: domain.sizes[v])
-    stages = {domain.count // 2, 3 * domain.count // 4, domain.count - 1} - {0}
+    placed = {domain.count // 2, 3 * domain.count // 4, domain.count - 1} - {0}
     return max(
-        (count_candidates(domain, order[:stage], order[stage:], limits, most) for stage in stages),
+        (count_candidates(domain, order[:many], order[many:], limits, most) for many in placed),
         default=1,
     )
 
 
 def compared_cells(domain: Domain, limits: Limits) -> int:
-    """About the cells of all candidate tables of DP-CCBN; it stops counting beyond the largest bearable number."""
+    """Estimate the cells of all candidate tables of DP-CCBN; counting stops beyond the largest bearable number."""
     cells = 0
-    for stage in range(1, domain.count):
-        options = candidates(domain, range(stage), range(stage, domain.count), limits)
+    for placed in range(1, domain.count):
+        options = candidates(domain, range(placed), range(placed, domain.count), limits)
         cells += sum(domain.cells((child, *parents)) for child, parents in options)
         if cells > LARGEST_COMPARISON:
             break

@@ -1,1 +1,1 @@
-"""Private choices on a party's own rows: scores I, F, R, and M by the model."""
+"""Private choices on a party's own rows, by the scores I, F and R or by the model (score M)."""

@@ -1,6 +1,6 @@
-"""Choice guided by the model: a party picks the pair that all released tables together answer worst on its own rows.
+"""Private choice guided by the model: a party picks a pair that the model reproduces badly on the party's own rows.
 
-It does not know who is asked when, or how the budget was divided. The argument is in `scores.md` (score M).
+It does not know which party is asked when, or how the budget was divided. The argument is in `scores.md` (score M).
 """
 
 import math
@@ -21,23 +21,26 @@ from protocol.tables.domain import Variables
 Counts = NDArray[np.int64]
 
 REFERENCE_ROWS = 1 << 17
-_GRID = 1 << 8  # units of a score, one row being 2 * REFERENCE_ROWS units before
-SENSITIVITY = 2 * REFERENCE_ROWS // _GRID  # of a score in steps of the grid: exact, as the grid divides it
+_GRID = 1 << 8  # units to a step of the grid; a changed row moves a score by at most 2 * REFERENCE_ROWS units
+SENSITIVITY = 2 * REFERENCE_ROWS // _GRID  # sensitivity of a score in steps of the grid; the division is exact
 
 
 class Judge:
-    """Options as one party scores them: each is counted once, however often it may be picked."""
+    """Judge of options on one party's rows. Each option is counted once, however often it is offered."""
 
     def __init__(self, rows: Rows, reference: Rows, noise: float) -> None:
-        """The reference's codes are those of the coarsest generalisation that the rows' domain has of each variable.
+        """Compare `rows` with `reference`, whose codes are those of each variable's coarsest generalisation.
 
-        `noise` is the mean size of the noise that a cell of the measured table would get, in rows of this party.
+        `noise` is the mean absolute noise that a cell of the measured table would get, in rows of this party.
         """
         self._rows, self._reference, self._noise = rows, reference, noise
         self._scores: dict[Variables, int] = {}
 
     def pick(self, options: Sequence[Variables], epsilon: Fraction, mechanism: Choice, stream: Stream) -> Variables:
-        """One of the sets of variables, the worse answered the likelier. Privacy: epsilon for these rows."""
+        """Pick one of the sets of variables, more likely a set that the model reproduces worse.
+
+        Privacy: the pick is epsilon-private for these rows.
+        """
         scores, rate = self.scores(options), epsilon / (2 * SENSITIVITY)
         if mechanism == "exponential":
             return options[exponential_choice(scores, rate, stream)]
@@ -52,36 +55,35 @@ class Judge:
 
 
 def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: float) -> Counts:
-    """By how many rows the reference misjudges each pair, minus what would still be wrong after measuring it.
+    """The rows that the reference misplaces in each pair's table, minus the rows still misplaced after measuring it.
 
-    A variable alone stands for measuring nothing: it gains nothing, whatever the rows are.
-
-    Half the L1 distance in steps of the grid. What is taken off follows from public numbers: the noise of the
-    measured table, and the distance at which so few rows lie from any reference by chance.
+    The gain is half the L1 distance in steps of the grid, minus a penalty. The penalty follows from public numbers and
+    the reference: the noise of the measured table, and the distance from any reference that chance causes for so few
+    rows. A variable alone stands for measuring nothing, and its gain is 0 whatever the rows are.
     """
     found = np.zeros(len(options), dtype=np.int64)
     places = [place for place, variables in enumerate(options) if len(variables) > 1]
     own = rows.tables([rows.domain.coarsest(options[place]) for place in places])
     expected = reference.tables([options[place] for place in places])
     for place, counts, other in zip(places, own, expected, strict=True):
-        # Overflow safety: rows are at most 2 * 10^9, so that both products and their sum stay below 2^51.
+        # Overflow safety: there are at most 2 * 10^9 rows, so both products and their sum stay below 2^51.
         distance = np.abs(counts * REFERENCE_ROWS - other * rows.count).sum() // _GRID
         found[place] = int(distance) - math.ceil(_penalty(other, rows.count, noise) * SENSITIVITY)
     return found
 
 
 def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
-    """Every variable that is not placed, alone or beside one that is."""
+    """List every variable that is not placed, alone and beside each placed variable."""
     outside = [variable for variable in range(count) if variable not in placed]
     return [(child, *parent) for child in outside for parent in [(), *((p,) for p in placed)]]
 
 
 def admissible_pairs(sizes: Sequence[int], taken: Sequence[Variables]) -> list[Variables]:
-    """The pairs that a model of the taken tables has room for, and does not hold yet."""
+    """The pairs for which a model of the taken tables has room, and which are not taken yet."""
     count, now = len(sizes), model_cells(sizes, taken)
     held = {tuple(sorted(pair)) for pair in taken}
     pairs = ((a, b) for a in range(count) for b in range(a + 1, count))
-    # One variable of the pair in every clique makes a model that holds it: often that is room enough.
+    # Adding one variable of the pair to every clique gives a model that holds the pair. Often there is room for that.
     return [
         pair
         for pair in pairs
@@ -91,7 +93,7 @@ def admissible_pairs(sizes: Sequence[int], taken: Sequence[Variables]) -> list[V
 
 
 def _penalty(reference: Counts, rows: int, noise: float) -> float:
-    """In rows: half the expected L1 size of the noise, and of the chance in which rows fall into which cell."""
+    """Half the expected L1 size, in rows, of the noise and of the random variation of rows over cells."""
     chance = float(np.sqrt(reference * (rows / REFERENCE_ROWS) * (2 / math.pi)).sum())
     return (reference.size * noise + chance) / 2
 

@@ -1,11 +1,11 @@
-"""One private pick of a variable and its parents on one party's rows (PrivBayes Algorithm 4, line 11).
+"""Private pick of a variable and its parents on one party's rows (PrivBayes Algorithm 4, line 11).
 
 It does not know how the budget was divided or which pick of the network this is.
 
-Cost: a run counts each family once, by `protocol.tables.counting`: on 15,000 rows of 15 native variables all picks take
-well below a second; at 10^8 rows a native family takes about 0.2 seconds, a binary one some milliseconds. With 200
-variables it is the number of candidates that counts: `protocol.network.parent_sets.count_candidates` tells it before
-any row is read.
+Cost: a run counts each family once, by `protocol.tables.counting`. On 15,000 rows of 15 native variables all picks
+together take well below a second. At 10^8 rows a native family takes about 0.2 seconds, and a binary family some
+milliseconds. With 200 variables the number of candidates dominates the cost;
+`protocol.network.parent_sets.count_candidates` computes this number before any row is read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,13 +23,16 @@ from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
 
 Shape = tuple[int, int]  # codes of the child, cells of the parents
-_CELLS_AT_ONCE = 1 << 22  # of tables counted before they are scored: 32 MB
+_CELLS_AT_ONCE = 1 << 22  # cells (32 MB) of the tables that are counted before they are scored
 
 
 def choose(
     rows: Rows, families: Sequence[Candidate], score: str, epsilon: Fraction, mechanism: Choice, stream: Stream
 ) -> Candidate:
-    """Pick one of the families, the better the likelier. Privacy: epsilon for these rows (`scores.md`)."""
+    """Pick one of the families, more likely a family with a better score.
+
+    Privacy: the pick is epsilon-private for these rows (`scores.md`).
+    """
     rule = scoring(score, rows.count, rows.domain)
     scores = family_scores(rows, families, rule)
     rate = epsilon / (2 * rule.sensitivity)
@@ -40,7 +43,7 @@ def choose(
 
 
 def family_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
-    """The score of every family; what earlier picks have scored is not counted again."""
+    """The score of every family; families that earlier picks have scored are not counted again."""
     known = [rows.remembered((rule.name, family)) for family in families]
     fresh = [place for place, value in enumerate(known) if value is None]
     scores = np.array([value or 0 for value in known], dtype=np.int64)
@@ -59,7 +62,7 @@ def _fresh_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> N
 
 
 def _pieces(domain: Domain, families: Sequence[Candidate]) -> Iterator[dict[Shape, list[int]]]:
-    """Where the families stand, by shape, so many at a time that their tables fit in memory; same parents together."""
+    """Indices of the families by shape, in pieces whose tables fit in memory; families with equal parents together."""
     piece: dict[Shape, list[int]] = {}
     cells = 0
     for place in sorted(range(len(families)), key=lambda place: families[place][1]):
@@ -74,7 +77,7 @@ def _pieces(domain: Domain, families: Sequence[Candidate]) -> Iterator[dict[Shap
 
 
 def _counts(rows: Rows, families: Sequence[Candidate], shape: Shape) -> NDArray[np.int64]:
-    """The families' tables, parents' cells last: shape (m, codes of the child, cells of the parents)."""
+    """Count the families' tables, in an array of shape (m, codes of the child, cells of the parents)."""
     sets = [(*parents, child) for child, parents in families]
     if rows.has_bits(len(sets[0])):
         tables = rows.bit_tables(np.array(sets))

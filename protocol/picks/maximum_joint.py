@@ -1,10 +1,10 @@
-"""How close a binary X and its parents come to maximal mutual information: the core of score F (PrivBayes 4.4).
+"""Distance of a binary X and its parents from maximal mutual information: the core of score F (PrivBayes 4.4).
 
 It does not know sensitivities or mechanisms.
 
-A joint distribution of maximal information gives one half to each code of X, and to every cell of the parents only
-one code of X. Of the assignments Z of a code of X to every cell, with a = the rows that have X = 0 where Z says 0 and
-b = those that have X = 1 where Z says 1, the best one has the largest min(2a, n) + min(2b, n), and
+A joint distribution of maximal information gives one half to each code of X, and allows only one code of X in every
+cell of the parents. Let Z assign a code of X to every cell, let a be the number of rows with X = 0 where Z assigns 0,
+and b the number of rows with X = 1 where Z assigns 1. The best assignment has the largest min(2a, n) + min(2b, n), and
 2 n F = min(2a, n) + min(2b, n) - 2 n.
 """
 
@@ -22,18 +22,18 @@ def surplus(counts: Counts, rows: int) -> NDArray[np.int64]:
     Privacy: the work depends on the shape and on n alone.
     """
     many, _, cells = counts.shape
-    # In operations, with what one call of numpy costs: all assignments of all tables at once, or table by table.
+    # Costs in operations, with the overhead of numpy's calls: all assignments of all tables at once, or table by table.
     if 2**cells * (many + 2000) <= many * cells * (rows + 5000):
         return by_enumeration(counts, rows)
     return np.array([by_dynamic_programme(table, rows) for table in counts], dtype=np.int64)
 
 
 def by_enumeration(counts: Counts, rows: int) -> NDArray[np.int64]:
-    """All 2^cells assignments, each one step from the one before (Gray code)."""
+    """Compute `surplus` over all 2^cells assignments, each a single step from the previous (Gray code)."""
     # Overflow safety: sums reach 2 n.
     kind = np.int32 if rows < 1 << 30 else np.int64
     zero, one = np.ascontiguousarray(2 * counts.transpose(1, 2, 0), dtype=kind)
-    change = np.stack([zero, -one], axis=1)  # by cell: what its change to code 0 adds to (2a, 2b)
+    change = np.stack([zero, -one], axis=1)  # by cell: the change of (2a, 2b) if the cell changes to code 0
     reached = np.stack([np.zeros_like(zero[0]), one.sum(axis=0, dtype=kind)])
     half = np.full_like(reached, rows)
     capped = np.minimum(reached, half)
@@ -47,9 +47,12 @@ def by_enumeration(counts: Counts, rows: int) -> NDArray[np.int64]:
 
 
 def by_dynamic_programme(table: Counts, rows: int) -> int:
-    """For every a the largest b: the states that are not dominated (Definition 4.6), cell by cell."""
+    """Compute `surplus` of one table, cell by cell, from the largest b for every a.
+
+    These are the states that are not dominated (Definition 4.6).
+    """
     unreachable = -2 * rows - 1
-    # The front half stays unreachable: a shift by any count reads a piece of the same length.
+    # The front half stays unreachable, so that a shift by any count reads a piece of the same length.
     states = np.full(2 * rows + 2, unreachable, dtype=np.int64)
     largest = states[rows + 1 :]
     largest[0] = 0
@@ -61,7 +64,7 @@ def by_dynamic_programme(table: Counts, rows: int) -> int:
 
 
 def _gray_steps(cells: int) -> Iterator[tuple[int, bool]]:
-    """Which cell changes, and whether to code 0, so that all assignments are met once; they start with all ones."""
+    """Steps through all assignments, starting from all ones: the cell that changes, and whether to code 0."""
     for number in range(1, 1 << cells):
         cell = (number & -number).bit_length() - 1
         yield cell, not number >> (cell + 1) & 1

@@ -1,6 +1,6 @@
-"""The scores I, F and R of (X, parents) on one party's rows, as exact integers with their sensitivities.
+"""Scores I, F and R of (X, parents) on one party's rows, as exact integers with their sensitivities.
 
-It does not know which families are compared or how one is picked. The argument is in `scores.md`.
+It does not know which families are compared or how a family is picked. The argument is in `scores.md`.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from protocol.tables.domain import Domain
 LARGEST_ROWS = 2 * 10**9
 LARGEST_TABLE = 1 << 24  # cells of one family
 _STEPS_PER_SENSITIVITY = 1024
-_CELLS_AT_ONCE = 1 << 15  # what is scored together stays in the cache
+_CELLS_AT_ONCE = 1 << 15  # cells that are scored together, so few that they stay in the cache
 
 Counts = NDArray[np.int64]
 
@@ -30,10 +30,10 @@ class Scoring(ABC):
     name: ClassVar[str]
     rows: int
     unit: Fraction
-    sensitivity: Fraction  # in units: how far one changed row moves a score at most, rounding included
+    sensitivity: Fraction  # in units: the most by which one changed row moves a score, rounding included
 
     def scores(self, counts: Counts) -> NDArray[np.int64]:
-        """The scores, in units, of tables of shape (m, codes of the child, cells of the parents)."""
+        """Score tables of shape (m, codes of the child, cells of the parents), in units."""
         if counts[0].size > LARGEST_TABLE:
             raise OperatorError(f"a family of {counts[0].size} cells is too large to be scored; lower the limit")
         step = max(1, self._cells_at_once // counts[0].size)
@@ -41,7 +41,7 @@ class Scoring(ABC):
 
     @abstractmethod
     def span(self, child_size: int) -> int:
-        """A bound, in units, on the largest minus the smallest score of children of at most that size."""
+        """A bound, in units, on the largest minus the smallest score of children of at most `child_size` codes."""
 
     @abstractmethod
     def _score(self, counts: Counts) -> NDArray[np.int64]: ...
@@ -52,7 +52,7 @@ class Scoring(ABC):
 
 
 def scoring(name: str, rows: int, domain: Domain) -> Scoring:
-    """The score of that name on a party's rows; their number is public."""
+    """Find the score with this name for a party's rows; the number of rows is public."""
     if not 1 <= rows <= LARGEST_ROWS:
         raise OperatorError(f"a party has {rows} rows; scores need 1 to {LARGEST_ROWS}")
     if name == "I":
@@ -65,16 +65,16 @@ def scoring(name: str, rows: int, domain: Domain) -> Scoring:
 
 
 class MutualInformation(Scoring):
-    """I(X, parents) in bits (PrivBayes Lemma 4.1): the papers' score."""
+    """Score I: the mutual information I(X, parents) in bits (PrivBayes Lemma 4.1), the papers' score."""
 
     name = "I"
 
     def __init__(self, rows: int, binary: bool) -> None:
         self.rows = rows
-        # Overflow safety: n log2 n * scale < 2^60, and a score adds and subtracts at most four times as much.
+        # Overflow safety: n log2 n * scale < 2^60, and a score adds and subtracts at most four such numbers.
         self._scale = 1 << (60 - (rows * rows.bit_length()).bit_length())
-        # Each c log2 c is off by at most 2^-49 of itself (log2 is good to 4 ulp) and half a step of rounding to an
-        # integer; the four sums of a score are below 2^60 each, and at most min(n, 2^24 + 2) halves are rounded.
+        # Each c log2 c is off by at most 2^-49 of itself (log2 is accurate to 4 ulp) and half a step of rounding to an
+        # integer. The four sums of a score are below 2^60 each, and roundings add at most min(n, 2^24 + 2) steps.
         self._error = (1 << 13) + min(rows, LARGEST_TABLE + 2)
         moved = ceil(mutual_information_sensitivity(rows, binary) * rows * self._scale) + 2 * self._error
         self._grid = _power_of_two_below(moved // _STEPS_PER_SENSITIVITY)
@@ -97,7 +97,7 @@ class MutualInformation(Scoring):
 
 
 class DistanceToIndependence(Scoring):
-    """R: half the L1 distance to the product of the marginals (PrivBayes Theorem 5.3)."""
+    """Score R: half the L1 distance to the product of the marginals (PrivBayes Theorem 5.3)."""
 
     name = "R"
 
@@ -120,7 +120,7 @@ class DistanceToIndependence(Scoring):
 
 
 class DistanceToMaximum(Scoring):
-    """F: minus half the L1 distance to a joint distribution of maximal information (PrivBayes Theorem 4.5)."""
+    """Score F: minus half the L1 distance to a joint distribution of maximal information (PrivBayes Theorem 4.5)."""
 
     name = "F"
 
@@ -137,11 +137,14 @@ class DistanceToMaximum(Scoring):
 
     @property
     def _cells_at_once(self) -> int:
-        return 1 << 17  # few numbers per table are at work at a time
+        return 1 << 17  # enumeration works on few numbers per table at a time
 
 
 def mutual_information_sensitivity(rows: int, binary: bool) -> Fraction:
-    """An upper bound on S(I) (Lemma 4.1); `binary` if X is, or the parents have two cells, in every family."""
+    """An upper bound on S(I) (Lemma 4.1).
+
+    `binary` says that in every family X is binary or the parents have two cells.
+    """
     if rows == 1:
         return Fraction(0)
     n = gmpy2.mpz(rows)
@@ -159,5 +162,5 @@ def _power_of_two_below(number: int) -> int:
 
 
 def _steps(distance: int, grid: int) -> int:
-    """How many steps of 2^grid two integers of that distance are apart at most, once both are rounded down."""
+    """The most steps of 2^grid between two integers that are `distance` apart, once both are rounded down."""
     return -(-distance >> grid)

@@ -1,1 +1,1 @@
-"""What noise costs and how much of it stays: privacy definitions, noise modes, layouts of a pass."""
+"""Privacy definitions (the cost of noise), noise modes (the noise that stays in a sum), and layouts of a pass."""

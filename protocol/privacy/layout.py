@@ -1,4 +1,4 @@
-"""The layout of one pass in public numbers, and how vectors travel as bytes.
+"""Layout of one pass in public numbers, and the encoding of vectors as bytes.
 
 It does not know what the cells count.
 """
@@ -20,11 +20,11 @@ Word = TypeVar("Word", np.int64, np.uint64)
 
 @dataclass(frozen=True)
 class Layout:
-    """One pass in public numbers: how many cells each table has, how much noise, and what a total can be."""
+    """One pass in public numbers: the cells and the noise of each table, and the largest possible total."""
 
     cells: tuple[int, ...]
-    rates: tuple[Fraction, ...]  # of each table's noise, as the plan's privacy definition has it
-    bound: int  # no cell's total exceeds it: the number of rows that are counted
+    rates: tuple[Fraction, ...]  # the rate of each table's noise, in the terms of the plan's privacy definition
+    bound: int  # the number of rows that are counted, which no cell's total exceeds
 
     @property
     def size(self) -> int:
@@ -32,12 +32,12 @@ class Layout:
 
     @cached_property
     def runs(self) -> tuple[tuple[Fraction, int], ...]:
-        """Neighbouring tables of equal noise, drawn together: (rate, cells)."""
+        """Runs of neighbouring tables with equal noise, which is drawn together: (rate, cells)."""
         tables = zip(self.rates, self.cells, strict=True)
         return tuple((rate, sum(cells for _, cells in run)) for rate, run in groupby(tables, key=lambda t: t[0]))
 
     def split(self, vector: NDArray[Word]) -> list[NDArray[Word]]:
-        """The vector's part of each table."""
+        """Split a vector into one part for each table."""
         return split_vector(vector, self.cells)
 
 

@@ -1,6 +1,6 @@
-"""Privacy definitions: what a budget is, what noise a share of it buys, and what spending it costs in epsilon.
+"""Privacy definitions: the unit of a budget, the noise for a share of a budget, and the epsilon of spent budget.
 
-It does not know passes, stages or who adds the noise; `privacy.md` and `zcdp.md` hold the arguments.
+It does not know passes, stages or which party adds the noise; `privacy.md` and `zcdp.md` hold the arguments.
 
 A budget is an epsilon or a rho. A `rate` says how narrow the noise is: alpha for Laplace, 1 / variance for Gaussian.
 """
@@ -21,15 +21,15 @@ from protocol.privacy.zcdp import epsilon_of, largest_rho, root_below, share_var
 
 Vector = NDArray[np.int64]
 
-_RHO_UNITS = 10**18  # rho is rounded down to these, so that it can be read
-_EPSILON_UNITS = 10**9  # to which what zcdp has spent is rounded up
+_RHO_UNITS = 10**18  # rho is rounded down to a multiple of 1 over this number, so that people can read it
+_EPSILON_UNITS = 10**9  # the epsilon spent under zcdp is rounded up to a multiple of 1 over this number
 # Privacy: bounded neighbours. Changing one row's values takes one count down and another up
 # (docs/protocol.md, section 1).
-SENSITIVITY = 2  # in L1; and the square of the sensitivity in L2
+SENSITIVITY = 2  # the sensitivity in L1, and also the square of the sensitivity in L2
 
 
 class PrivacyDefinition(Protocol):
-    grows_by_root: bool  # noise grows with the root of the number of parts of a budget, so that many parts pay
+    grows_by_root: bool  # whether noise grows only with the root of a budget's number of parts, so that many parts pay
     guarantee: str  # in words
     about_noise: str  # in words, at the end of a sentence
 
@@ -42,15 +42,15 @@ class PrivacyDefinition(Protocol):
         ...
 
     def epsilon_spent(self, budget: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """The epsilon of what a party has spent of a plan's budget, whose whole is worth `epsilon`."""
+        """The epsilon of the budget that a party has spent so far; the plan's whole budget is worth `epsilon`."""
         ...
 
     def rate(self, budget: Fraction) -> Fraction:
-        """Of the noise that makes one table private at this budget."""
+        """The rate of the noise that makes one table private at this budget."""
         ...
 
     def draw(self, rate: Fraction, size: int, stream: Stream) -> Vector:
-        """A full share of noise for every cell."""
+        """Draw a full share of noise for every cell."""
         ...
 
     def bound(self, rate: Fraction) -> int: ...
@@ -58,7 +58,7 @@ class PrivacyDefinition(Protocol):
     def variance(self, rate: Fraction) -> float: ...
 
     def draw_share(self, rate: Fraction, shares: int, size: int, stream: Stream) -> Vector:
-        """One of `shares` that together are as good as a full one."""
+        """Draw one of `shares` partial shares that together protect as well as a full share."""
         ...
 
     def share_bound(self, rate: Fraction, shares: int) -> int: ...
@@ -74,12 +74,15 @@ class PrivacyDefinition(Protocol):
         ...
 
     def useful_cells(self, rows: int, tables: int, budget: Fraction, theta: Fraction) -> int:
-        """The most cells whose average count is theta times the mean size of the noise, if so many tables share it."""
+        """The most cells of a table whose average count is at least theta times the mean size of the noise.
+
+        The budget is shared by `tables` tables.
+        """
         ...
 
 
 class PurePrivacy:
-    """Epsilon-differential privacy: the budget is an epsilon, the noise is discrete Laplace."""
+    """Epsilon-differential privacy: the budget is an epsilon, and the noise is discrete Laplace."""
 
     grows_by_root = False
     guarantee = "ε-differentially private"
@@ -87,7 +90,7 @@ class PurePrivacy:
 
     def check_delta(self, delta: Fraction, _rows: int) -> None:
         if delta:
-            raise PlanError(f"delta is {delta}, but pure privacy has none: choose privacy=zcdp, or leave delta out")
+            raise PlanError(f"delta is {delta}, but pure privacy has no delta: choose privacy=zcdp, or leave delta out")
 
     def budget(self, epsilon: Fraction, _delta: Fraction) -> Fraction:
         return epsilon
@@ -128,9 +131,9 @@ class PurePrivacy:
 
 
 class ConcentratedPrivacy:
-    """Zero-concentrated differential privacy: the budget is a rho, the noise is discrete Gaussian.
+    """Zero-concentrated differential privacy: the budget is a rho, and the noise is discrete Gaussian.
 
-    One table of squared L2 sensitivity 2 under variance s is (2 / 2s)-zCDP.
+    A table of squared L2 sensitivity 2 under noise of variance s is (2 / 2s)-zCDP.
     """
 
     grows_by_root = True
@@ -140,20 +143,22 @@ class ConcentratedPrivacy:
     def check_delta(self, delta: Fraction, rows: int) -> None:
         if not 0 < delta < Fraction(1, rows):
             raise PlanError(
-                f"delta is {delta}: with zcdp it must be positive and below 1/{rows}, one over the number of rows, or "
-                "whole rows could be published"
+                f"delta is {delta}: with zcdp, delta must be positive and below 1/{rows}, one over the number of rows; "
+                "otherwise whole rows could be published"
             )
 
     def budget(self, epsilon: Fraction, delta: Fraction) -> Fraction:
         if not 0 < delta < 1:
-            raise PlanError(f"delta is {delta}: with zcdp it must lie between 0 and 1, far below one over the rows")
+            raise PlanError(
+                f"delta is {delta}: with zcdp, delta must lie between 0 and 1, far below one over the number of rows"
+            )
         rho = Fraction(math.floor(largest_rho(epsilon, delta) * _RHO_UNITS), _RHO_UNITS)
         if rho <= 0:
-            raise PlanError(f"epsilon of {epsilon} with delta of {delta} leaves no rho to spend: raise epsilon")
+            raise PlanError(f"epsilon {epsilon} with delta {delta} leaves no rho to spend: raise epsilon")
         return rho
 
     def epsilon_spent(self, budget: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """Rounded up, but not beyond the plan's epsilon."""
+        """The epsilon of the spent rho, rounded up, but not beyond the plan's epsilon unless the exact value is."""
         if not budget:
             return budget
         least = epsilon_of(budget, delta)
@@ -185,7 +190,7 @@ class ConcentratedPrivacy:
         return math.sqrt(2 * variance / math.pi)
 
     def choice_epsilon(self, budget: Fraction, mechanism: Choice) -> Fraction:
-        # The exponential mechanism's privacy loss has a range of epsilon, permute-and-flip's is at most epsilon.
+        # The exponential mechanism's privacy loss has a range of epsilon. Permute-and-flip's loss is at most epsilon.
         return root_below(budget * (8 if mechanism == "exponential" else 2))
 
     def useful_cells(self, rows: int, tables: int, budget: Fraction, theta: Fraction) -> int:

@@ -1,7 +1,7 @@
-"""Noise modes: whose noise stays in a secure sum, how much of it, and what that means in words.
+"""Noise modes: the parties whose noise stays in a secure sum, the amount of noise, and its description in words.
 
-It does not know plans, masks or keys. What stays in a total does not depend on how contributions travel, so that an
-experiment may leave the cryptography out and stay exact.
+It does not know plans, masks or keys. The noise that stays in a total does not depend on how contributions travel, so
+that an experiment may leave the cryptography out and still be exact.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ LARGEST_TOTAL = 2**63
 
 @dataclass(frozen=True)
 class NoiseMode(ABC):
-    """Noise in the sums of `parties`, of whom at most `insiders` pool what they know."""
+    """Noise in the sums of `parties` parties, at most `insiders` of which pool all they know."""
 
     uses_paillier: ClassVar[bool] = False
     definition: PrivacyDefinition
@@ -32,7 +32,7 @@ class NoiseMode(ABC):
     @property
     @abstractmethod
     def shares(self) -> Fraction:
-        """Full shares of noise that stay in a total, as they are told to people."""
+        """The number of full shares of noise that stay in a total, as shown to people."""
 
     @property
     @abstractmethod
@@ -45,7 +45,7 @@ class NoiseMode(ABC):
         """The noise that stays in a total, as the end of a sentence."""
 
     def own_noise(self, layout: Layout, stream: Stream) -> Vector:
-        """What one party draws for a pass of everybody."""
+        """Draw one party's noise for a pass in which all parties answer."""
         return full_noise(self.definition, layout, stream)
 
     def retained_variance(self, rate: Fraction) -> float:
@@ -53,20 +53,20 @@ class NoiseMode(ABC):
         return int(self.shares) * self.definition.variance(rate)
 
     def retained_bound(self, layout: Layout) -> int:
-        """The largest noise that can stay in a total: the samplers' values are bounded, not only likely bounded."""
+        """The largest noise that can stay in a total. The samplers' values are bounded with certainty."""
         return int(self.shares) * max(map(self.definition.bound, layout.rates), default=0)
 
     def total_bound(self, layout: Layout) -> int:
-        """What no honest total exceeds, its noise included."""
+        """The bound that no honest total exceeds, including its noise."""
         return layout.bound + self.retained_bound(layout)
 
     def check_reach(self, layout: Layout) -> None:
-        """Raise `NoiseOutOfReach` if a total with all its noise does not fit where contributions are added."""
+        """Raise `NoiseOutOfReach` if a total with all its noise does not fit into the numbers that are added."""
         if self.total_bound(layout) >= LARGEST_TOTAL:
             raise NoiseOutOfReach("a total with all its noise takes more than 64 bits; use a larger epsilon")
 
     def ciphertexts(self, _layout: Layout) -> int:
-        """The ciphertexts of one party's contribution."""
+        """The number of ciphertexts in one party's contribution."""
         return 0
 
 
@@ -80,7 +80,7 @@ class Selected(NoiseMode):
         return Fraction(self.insiders + 1)
 
     def packing(self, layout: Layout) -> Packing:
-        """Slots in which every total fits for certain."""
+        """Choose slots in which every total fits with certainty."""
         return Packing.fit(self.key_bits, layout.bound, self.retained_bound(layout))
 
     def check_reach(self, layout: Layout) -> None:
@@ -93,20 +93,20 @@ class Selected(NoiseMode):
     def promise(self) -> tuple[str, str]:
         number = self.insiders + 1
         return (
-            f"In every sum {number} full {'share' if number == 1 else 'shares'} of noise stay in; the curator "
-            "cannot tell whose, though a party may recognise its own.",
+            f"Every sum keeps {number} full {'share' if number == 1 else 'shares'} of noise; the curator cannot tell "
+            "whose noise that is, though a party may recognise its own.",
             f"At most {self.insiders} of the parties pool what they know, and the curator opens nothing but totals.",
         )
 
     @property
     def kept(self) -> str:
         if not self.insiders:
-            return "one full share of noise, that of a party that nobody knows"
-        return f"{self.insiders + 1} full shares of noise, those of parties that nobody knows"
+            return "one full share of noise (nobody knows whose)"
+        return f"{self.insiders + 1} full shares of noise (nobody knows whose)"
 
 
 class Distributed(NoiseMode):
-    """Every party adds a part; those of all but the insiders add up to one full share."""
+    """Noise of which every party adds a part; the parts of all parties but the insiders add up to one full share."""
 
     @property
     def shares(self) -> Fraction:
@@ -127,8 +127,13 @@ class Distributed(NoiseMode):
 
     @property
     def promise(self) -> tuple[str, str]:
+        enough = (
+            "the noise of any one of them is a full share"
+            if self._honest == 1
+            else f"the noise of any {self._honest} of them adds up to a full share"
+        )
         return (
-            f"The noise in every sum comes from all parties; any {self._honest} of them add one full share of it.",
+            f"All parties add noise to every sum; {enough}.",
             f"At most {self.insiders} of the parties pool what they know, and all others add their part of the noise.",
         )
 
@@ -136,11 +141,11 @@ class Distributed(NoiseMode):
     def kept(self) -> str:
         if not self.insiders:
             return "one full share of noise"
-        return f"{float(self.shares):.3g} shares of noise, a part of every party's"
+        return f"{float(self.shares):.3g} shares of noise (a part from every party)"
 
 
 class Local(NoiseMode):
-    """Every party adds a full share of its own."""
+    """Noise of which every party adds a full share."""
 
     @property
     def shares(self) -> Fraction:
@@ -149,13 +154,13 @@ class Local(NoiseMode):
     @property
     def promise(self) -> tuple[str, str]:
         return (
-            "Every party adds the whole noise to each of its own contributions.",
-            "The protection is the price's; the tables hold as many shares of noise as there are parties.",
+            "Every party adds a full share of noise to each of its own contributions.",
+            "The protection follows from the price; the tables hold as many shares of noise as there are parties.",
         )
 
     @property
     def kept(self) -> str:
-        return f"{self.parties} full shares of noise, one of every party"
+        return f"{self.parties} full shares of noise (one from every party)"
 
 
 NOISE_MODES: dict[Noise, type[NoiseMode]] = {"selected": Selected, "distributed": Distributed, "local": Local}
@@ -163,5 +168,5 @@ assert tuple(NOISE_MODES) == get_args(Noise)
 
 
 def full_noise(definition: PrivacyDefinition, layout: Layout, stream: Stream) -> Vector:
-    """One full share of noise for every cell."""
+    """Draw one full share of noise for every cell."""
     return joined([definition.draw(rate, cells, stream) for rate, cells in layout.runs])

@@ -1,6 +1,6 @@
-"""How much detail a budget allows under its noise: exact, and from public numbers alone.
+"""Usefulness: the detail that a budget allows under its noise, computed exactly and from public numbers alone.
 
-It does not know phases (`protocol.plan.schedule`) or how noise is drawn (`protocol.privacy.mechanisms`).
+It does not know steps (`protocol.plan.schedule`) or how noise is drawn (`protocol.privacy.mechanisms`).
 """
 
 from fractions import Fraction
@@ -25,5 +25,5 @@ def useful_degree(
 def useful_cells(
     rows: int, variables: int, budget: Fraction, theta: Fraction, definition: PrivacyDefinition = PURE
 ) -> int:
-    """The same for arbitrary domains (PrivBayes, section 5.2): the largest number of cells of a family's table."""
+    """The largest useful number of cells of a family's table, for arbitrary domains (PrivBayes, section 5.2)."""
     return max(1, definition.useful_cells(rows, variables, budget, theta))

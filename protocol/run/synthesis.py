@@ -8,7 +8,7 @@ from itertools import chain
 
 from crypto.randomness import Stream
 from protocol.exact import proportional_counts
-from protocol.model.ancestral_sampling import Model
+from protocol.model.ancestral_sampling import ConditionalNetwork
 from protocol.model.run_model import model_of
 from protocol.plan.terms import Terms
 from protocol.stages.knowledge import Knowledge, counted_domain
@@ -25,11 +25,11 @@ def _variable_columns(terms: Terms, known: Knowledge, rows: int, stream: Stream)
     domain, blocks = terms.domain, terms.blocks
     if known.models:
         counts = proportional_counts(rows, [model.rows for model in known.models])
-        models = [Model.fit(m.network, m.tables, domain, blocks, m.rows) for m in known.models]
+        models = [ConditionalNetwork.fit(m.network, m.tables, domain, blocks, m.rows) for m in known.models]
         return chain.from_iterable(m.sample(count, stream) for m, count in zip(models, counts, strict=True))
     if terms.plan.estimate == "graphical-model":
         every = [released.table for released in known.released]
         counted = counted_domain(terms, known)
         return model_of(every, counted, terms.plan.total_rows, terms.plan.definition).sample(rows, stream)
     tables = [released.table for released in known.released if released.step == "parameters"]
-    return Model.fit(known.network, tables, domain, blocks, terms.plan.total_rows).sample(rows, stream)
+    return ConditionalNetwork.fit(known.network, tables, domain, blocks, terms.plan.total_rows).sample(rows, stream)

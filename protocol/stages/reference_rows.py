@@ -11,7 +11,7 @@ import numpy as np
 
 from crypto.randomness import Stream
 from protocol.messages.tasks import Place
-from protocol.model.estimation import Model
+from protocol.model.estimation import GraphicalModel
 from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import JunctionTree, cells
 from protocol.model.systematic_sampling import draw_rows
@@ -36,7 +36,7 @@ class Guide:
     blob: bytes
 
     @classmethod
-    def of(cls, model: Model, tables: int) -> "Guide":
+    def of(cls, model: GraphicalModel, tables: int) -> "Guide":
         weights = [np.rint(own.ravel() * _weights(own.size)).astype(np.uint64) for own in model.cliques]
         return cls(tables, model.tree.cliques, model.tree.parents, words_to_bytes(np.concatenate(weights)))
 
@@ -83,7 +83,7 @@ def _reference(
         own.astype(np.float64).reshape(tree.shape(clique)) for own, clique in zip(words, cliques, strict=True)
     )
     stream = Stream.keyed(terms.plan_hash.encode(), "reference")
-    batches = draw_rows(Model(tree, weights), REFERENCE_ROWS, stream)
+    batches = draw_rows(GraphicalModel(tree, weights), REFERENCE_ROWS, stream)
     columns = map(np.concatenate, zip(*batches, strict=True))
     narrow = [column.astype(np.min_scalar_type(size - 1)) for column, size in zip(columns, sizes, strict=True)]
     return Rows(Domain.of_sizes(sizes), narrow)

@@ -1,1 +1,1 @@
-"""Schema, encodings, coded rows and the tables that are counted from them."""
+"""Schema, encodings, coded rows, and tables that are counted from rows."""

@@ -1,10 +1,10 @@
-"""The kinds of attributes: which values each may take, and into which bin a number falls.
+"""Kinds of attributes: the values that each kind may take, and the bin into which a number falls.
 
 It does not know data, or the other attributes of the schema.
 
 Numbers are exact, so that every machine puts a value into the same bin. Bins of equal width split [min, max]
-(real) or the integers of [min, max + 1) (integer) at exact rational edges; a bin holds its lower edge, and the
-last one of a real attribute its upper edge too.
+(real) or the integers of [min, max + 1) (integer) at exact rational edges. A bin holds its lower edge. The last bin of
+a real attribute holds its upper edge too.
 """
 
 import json
@@ -27,7 +27,7 @@ _DIGITS_IN_BIN = 6
 
 
 def _is_clean(text: str) -> bool:
-    """Whether text can be written to a file and to a screen: no control characters, no half of a surrogate pair."""
+    """Whether text can be written to files and screens, having no control character and no half of a surrogate pair."""
     return all(unicodedata.category(character) not in ("Cc", "Cs") for character in text)
 
 
@@ -50,11 +50,11 @@ class _Attribute(BaseModel, ABC):
     @property
     @abstractmethod
     def categories(self) -> int:
-        """Number of categories without the missing one."""
+        """Number of categories, not counting the missing category."""
 
     @property
     def size(self) -> int:
-        """Number of categories; the missing one, if there is one, is the last."""
+        """Number of categories. The missing category, if the attribute has one, is the last."""
         return self.categories + bool(self.missing)
 
     @property
@@ -62,7 +62,7 @@ class _Attribute(BaseModel, ABC):
         return np.uint8 if self.size <= 256 else np.uint16
 
     def contradictions(self) -> Iterator[str]:
-        """What is wrong, worst first; a later check may assume that the earlier ones passed."""
+        """Problems of the attribute, worst first. A later check may assume that earlier checks passed."""
         if not self.name:
             yield 'field "name": must not be empty'
         if (token := first_duplicate(self.missing)) is not None:
@@ -107,7 +107,7 @@ class Categorical(Listed):
 
     @cached_property
     def paths(self) -> dict[str, tuple[str, ...]]:
-        """For every value that the taxonomy names, its groups from the root down."""
+        """Groups from the root down, for every value that the taxonomy names."""
         return dict(_leaves(self.taxonomy, ()))
 
     def contradictions(self) -> Iterator[str]:
@@ -127,12 +127,12 @@ class Numeric(_Attribute):
     @property
     @abstractmethod
     def span(self) -> Fraction:
-        """What the bins divide: the length of the range, or the number of its integers."""
+        """Size of the range that the bins divide: its length, or the number of its integers."""
 
     @property
     @abstractmethod
     def decimals(self) -> int:
-        """How many decimals a synthetic value has."""
+        """Number of decimals of a synthetic value."""
 
     def edge(self, index: int) -> Fraction:
         """The lower edge of bin `index`."""
@@ -143,7 +143,7 @@ class Numeric(_Attribute):
         return min(math.floor((value - self.min) * self.categories / self.span), self.categories - 1)
 
     def grid(self) -> tuple[list[int], list[int]]:
-        """What a synthetic value may be, in units of 10^-decimals: the first one of each bin, and how many."""
+        """Possible synthetic values in units of 10^-decimals: the first value of each bin, and the number of values."""
         unit = 10**self.decimals
         first = [math.ceil(self.edge(index) * unit) for index in range(self.categories)]
         ends = [*first[1:], math.floor(self.max * unit) + 1]
@@ -205,7 +205,7 @@ class Real(Numeric):
 
     @property
     def decimals(self) -> int:
-        """Enough that a bin holds at least a million values."""
+        """Number of decimals, large enough that a bin holds at least a million values."""
         decimals, needed = 0, 10**_DIGITS_IN_BIN * self.bins / self.span
         while 10**decimals < needed:
             decimals += 1
@@ -235,7 +235,7 @@ def first_duplicate(texts: Sequence[str]) -> str | None:
 
 
 def _leaves(group: object, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Every leaf below `group` with the names of the groups that it is in. Raises ValueError."""
+    """Find every leaf below `group`, with the names of the groups that hold it. Raises ValueError."""
     if len(path) > DEEPEST_TAXONOMY:
         raise ValueError(f'field "taxonomy": it has more than {DEEPEST_TAXONOMY} levels')
     if path and not group:

@@ -1,10 +1,10 @@
-"""Tables over binary variables from bit-packed columns: AND, popcount, Moebius transform.
+"""Tables over binary variables, counted from bit-packed columns by AND, popcount and Moebius transform.
 
 It does not know domains, families or scores.
 
-Cost: a set of s variables takes one AND and one popcount of n / 64 words for each of its non-empty subsets, and
-subsets that several sets share are counted once; no operation depends on what the columns hold. At n = 10^8 a
-column is 12.5 MB, and one distinct subset takes about a millisecond.
+Cost: a set of s variables takes one AND and one popcount of n / 64 words for each of its non-empty subsets. Subsets
+that several sets share are counted once. No operation depends on the values in the columns. At n = 10^8 rows a column
+takes 12.5 MB, and one distinct subset takes about a millisecond.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGEST_SET = 6  # beyond it 2^s popcounts of n / 64 words cost more than adding up n codes
-_WORDS_AT_ONCE = 1 << 16  # 512 KB: what is ANDed together stays in the cache
+_WORDS_AT_ONCE = 1 << 16  # 512 KB: words that are ANDed together stay in the cache
 _LARGEST_KEY = 1 << 62
 
 
 class BitColumns:
-    """Columns of zeros and ones, 64 rows to a word. Private data: it never prints."""
+    """Columns of zeros and ones, 64 rows to a word. The columns are private data and are never printed."""
 
     def __init__(self, columns: Sequence[NDArray[np.unsignedinteger]], rows: int) -> None:
         self._rows = rows
@@ -32,11 +32,11 @@ class BitColumns:
         return f"BitColumns({len(self._words)} columns of {self._rows} rows)"
 
     def handles(self, size: int) -> bool:
-        # Overflow safety: a set's key is below columns^size and has to fit 63 bits.
+        # Overflow safety: a set's key is below columns^size and must fit into 63 bits.
         return size <= LARGEST_SET and len(self._words) ** size < _LARGEST_KEY
 
     def tables(self, sets: NDArray[np.intp]) -> NDArray[np.int64]:
-        """For every row of `sets` (m sets of s columns) the table over its columns: shape (m, 2, ..., 2)."""
+        """Count the table over the columns of every row of `sets` (m sets of s columns): shape (m, 2, ..., 2)."""
         many, size = sets.shape
         all_ones = np.empty((many, 1 << size), dtype=np.int64)
         all_ones[:, 0] = self._rows
@@ -47,7 +47,7 @@ class BitColumns:
         return _cells_from_all_ones(all_ones.reshape(many, *[2] * size))
 
     def _count_all_ones(self, subsets: NDArray[np.intp]) -> NDArray[np.int64]:
-        """For every subset (last axis) the number of rows that are one in all its columns; each is counted once."""
+        """Count the rows that are one in all columns of a subset (last axis); each distinct subset is counted once."""
         base = len(self._words)
         keys = subsets[..., 0]
         for place in range(1, subsets.shape[-1]):
@@ -65,7 +65,7 @@ class BitColumns:
 
 
 def _groups(prefixes: NDArray[np.intp], size: int, base: int) -> Iterator[tuple[list[int], int, int]]:
-    """Neighbours with the same prefix: its columns, and from where to where they stand."""
+    """Runs of neighbours with the same prefix: the columns of the prefix, and where the run starts and stops."""
     starts = np.flatnonzero(np.diff(prefixes, prepend=-1))
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), prefixes.size], strict=True):
         key = int(prefixes[start])
@@ -83,17 +83,17 @@ def _add_popcounts(
     for prefix, start, stop in groups:
         chosen = blocks[start:stop]
         first, many = int(chosen[0]), stop - start
-        neighbours = int(chosen[-1]) - first + 1 == many  # rising, so that these are all: no copy is needed
+        neighbours = int(chosen[-1]) - first + 1 == many  # blocks rise, so these are consecutive and need no copy
         ends = lasts[first : first + many] if neighbours else lasts[chosen]
         if prefix:
             common = np.bitwise_and.reduce(words[prefix], axis=0)
             ends = np.bitwise_and(ends, common, out=both[:many])
-        # Overflow safety: 2^16 words at once hold 2^22 ones.
+        # Overflow safety: 2^16 words at a time hold at most 2^22 ones.
         counts[start:stop] += np.bitwise_count(ends, out=ones[:many]).sum(axis=1, dtype=np.uint32)
 
 
 def _cells_from_all_ones(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Moebius transform, in place: along every axis "zero or one" minus "one" leaves "zero"."""
+    """Apply the Moebius transform in place: along every axis, "zero or one" minus "one" leaves "zero"."""
     for axis in range(1, counts.ndim):
         either, one = np.moveaxis(counts, axis, 0)
         either -= one

@@ -1,8 +1,8 @@
-"""Coding: rows of text become columns of codes, and codes become text again.
+"""Coding of rows of text into columns of codes, and of codes into text again.
 
 It does not know files, separators or quoting.
 
-Privacy: what is said about a row names its number, the column and the class of the value, never a value.
+Privacy: messages about a row name its number, the column and the class of the value, never a value.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from protocol.errors import DataError, OperatorError
 from protocol.tables import fields
 from protocol.tables.attributes import Attribute, Numeric, first_duplicate, quoted
 from protocol.tables.domain import Codes
-from protocol.tables.fields import ABOVE, BELOW, WHAT, Reader
+from protocol.tables.fields import ABOVE, BELOW, WHAT, FieldReader
 from protocol.tables.schema import Schema
 
 Rule = Literal["refuse", "clamp", "missing"]
@@ -31,7 +31,7 @@ WRONG_WIDTH = "the wrong number of fields"
 
 @dataclass(frozen=True)
 class Problem:
-    """How many values of one class a column holds; without a column it counts rows."""
+    """The number of bad values of one class in a column or, without a column, the number of bad rows."""
 
     column: str | None
     what: str
@@ -39,18 +39,18 @@ class Problem:
 
 
 class Coder:
-    """Codes rows whose fields are in the schema's order, or in the order of the header last given to `columns`."""
+    """Coder of rows whose fields are in the schema's order, or in the order of the header last given to `columns`."""
 
     def __init__(
         self, schema: Schema, out_of_range: Rule | Mapping[str, Rule] = "refuse", source: str = "the table"
     ) -> None:
         self._schema = schema
         self._source = source
-        self._readers = [Reader(attribute) for attribute in schema.attributes]
+        self._readers = [FieldReader(attribute) for attribute in schema.attributes]
         self._replacements = [_replacements(attribute, out_of_range) for attribute in schema.attributes]
         if not isinstance(out_of_range, str) and (unknown := sorted(out_of_range.keys() - set(schema.names))):
             raise OperatorError(
-                f"The rule for {quoted(unknown[0])} is for no attribute of the schema; correct the name."
+                f"The schema has no attribute {quoted(unknown[0])}, for which a rule is given; correct the name."
             )
         self._positions = list(range(len(schema.names)))
         self._width = len(schema.names)
@@ -68,17 +68,17 @@ class Coder:
         self._width = len(header)
 
     def code(self, rows: Rows, first_row: int = 1) -> list[Codes]:
-        """The codes of all rows, one column per attribute; row 1 is the first one below the header."""
+        """Code all rows, into one column per attribute. Row 1 is the first row below the header."""
         return gather(self._schema, self.batches(rows, first_row))
 
     def batches(self, rows: Rows, first_row: int = 1) -> Iterator[list[Codes]]:
-        """The same, piece by piece, for tables that should not be in memory as text."""
+        """Code rows batch by batch, for tables that should not be held in memory as text."""
         for batch in _batches(rows):
             yield self._code(batch, first_row)
             first_row += len(batch)
 
     def problems(self, rows: Rows) -> list[Problem]:
-        """What the schema does not cover, before any rule is applied; for the data owner's eyes only."""
+        """Count values that the schema does not cover, before any rule applies. Only the data owner may see counts."""
         found: Counter[tuple[int, int]] = Counter()
         misfits = 0
         for batch in _batches(rows):
@@ -106,7 +106,7 @@ class Coder:
         return [codes.astype(code_type) for codes, code_type in zip(columns, types, strict=True)]
 
     def _raw(self, rows: Sequence[Sequence[str]]) -> Iterator[NDArray[np.int32]]:
-        """Codes of every column; a negative one is a class of bad values."""
+        """Codes of every column; a negative code is a class of bad values."""
         columns = list(zip(*rows, strict=True)) or [()] * self._width
         for position, reader in zip(self._positions, self._readers, strict=True):
             yield reader.codes(columns[position])
@@ -121,7 +121,7 @@ class Coder:
 
 
 def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
-    """All batches as whole columns: one byte (or two) per value, and never twice the table."""
+    """Join batches into whole columns of one or two bytes per value, never holding the table twice."""
     parts: list[list[Codes]] = [[np.zeros(0, attribute.code_type)] for attribute in schema.attributes]
     for batch in batches:
         for column, codes in zip(parts, batch, strict=True):
@@ -130,7 +130,7 @@ def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
 
 
 def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[list[str]]:
-    """The text of every code; a number is drawn uniformly from its bin."""
+    """The text of every code, by attribute; a number is drawn uniformly from its bin."""
     columns = zip(schema.attributes, codes, strict=True)
     return [fields.labels(attribute, column, stream) for attribute, column in columns]
 
@@ -142,7 +142,7 @@ def _batches(rows: Rows) -> Iterator[list[Sequence[str]]]:
 
 
 def _replacements(attribute: Attribute, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
-    """The code that the data owner's rule puts in place of each class of bad value."""
+    """The code that replaces each class of bad value, by the data owner's rule."""
     for_all = isinstance(out_of_range, str)
     rule = out_of_range if isinstance(out_of_range, str) else out_of_range.get(attribute.name, "refuse")
     if rule == "clamp" and isinstance(attribute, Numeric):

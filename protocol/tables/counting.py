@@ -1,11 +1,11 @@
-"""One party's coded rows, and exact tables over them: the only place that reads rows.
+"""One party's coded rows, and exact tables over these rows: the only module that reads rows.
 
-It does not know noise: what comes out of here is private until a mechanism has been applied.
+It does not know noise. The tables that it returns are confidential until a mechanism has been applied to them.
 
-Cost: a table over coded columns takes about n (variables + 1) simple operations, and tables that follow one another
-share the codes of the variables that they begin with. Rows are read in pieces that stay in the cache, so that 10^8
-rows need no memory beside their columns (1 byte per code up to 256 codes); there a table takes about 0.2 seconds.
-Binary domains are also kept bit-packed (`protocol.tables.bit_counting`). No operation depends on what the rows hold.
+Cost: a table over coded columns takes about n (variables + 1) simple operations. Consecutive tables share the codes of
+the variables with which both begin. Rows are read in pieces that stay in the cache, so that 10^8 rows need no memory
+beside their columns (1 byte per code up to 256 codes); with so many rows a table takes about 0.2 seconds. Binary
+domains are also kept bit-packed (`protocol.tables.bit_counting`). No operation depends on the values in the rows.
 """
 
 from collections.abc import Hashable, Sequence
@@ -22,7 +22,7 @@ _REMEMBERED = 1 << 19  # scores, a few hundred bytes each
 
 
 class Rows:
-    """Coded columns of the base variables. Private data: it never prints."""
+    """Coded columns of the base variables. The rows are private data and are never printed."""
 
     def __init__(self, domain: Domain, columns: Sequence[Codes]) -> None:
         _check(domain, columns)
@@ -39,18 +39,18 @@ class Rows:
         self._scores: dict[Hashable, int] = {}
 
     def over(self, domain: Domain) -> "Rows":
-        """The same rows where the domain has more generalised variables."""
+        """These rows over a domain with more generalised variables."""
         return self if domain is self.domain else Rows(domain, self._columns)
 
     def __repr__(self) -> str:
         return f"Rows({self.count} rows of {self.domain.count} variables)"
 
     def table(self, variables: Variables) -> NDArray[np.int64]:
-        """How many rows have each combination of codes; one axis per variable."""
+        """Count the rows with each combination of codes; the table has one axis per variable."""
         return self.tables([variables])[0]
 
     def tables(self, several: Sequence[Variables]) -> list[NDArray[np.int64]]:
-        """One table for each; faster if neighbours begin with the same variables."""
+        """Count one table for each entry, faster if neighbouring entries begin with the same variables."""
         tables: dict[int, NDArray[np.int64]] = {}
         for size in {len(variables) for variables in several}:
             places = [place for place, variables in enumerate(several) if len(variables) == size]
@@ -60,16 +60,16 @@ class Rows:
         return [tables[place] for place in range(len(several))]
 
     def has_bits(self, size: int) -> bool:
-        """Whether `bit_tables` counts sets of so many variables."""
+        """Whether `bit_tables` can count sets of `size` variables."""
         return size > 0 and self._bits is not None and self._bits.handles(size)
 
     def bit_tables(self, sets: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Binary variables only: for every row of `sets` its table, all in one array of shape (m, 2, ..., 2)."""
+        """Count the table of every row of `sets`, for binary variables only: one array of shape (m, 2, ..., 2)."""
         assert self._bits is not None
         return self._bits.tables(sets)
 
     def remembered(self, key: Hashable) -> int | None:
-        """A score worked out before: rows never change."""
+        """The score that was stored under this key, if any. It stays valid, because rows never change."""
         return self._scores.get(key)
 
     def remember(self, key: Hashable, score: int) -> None:
@@ -93,7 +93,7 @@ class Rows:
 
 
 class _Piece:
-    """Some rows, with the combined codes of the last table's leading variables."""
+    """A piece of the rows, with the combined codes of the last table's leading variables."""
 
     def __init__(self, rows: Rows, start: int, stop: int) -> None:
         self._rows, self._start, self._stop = rows, start, stop
@@ -116,9 +116,9 @@ class _Piece:
     def _append(self, variable: int) -> None:
         size = self._rows.domain.sizes[variable]
         cells = self._cells[-1] * size
-        # Overflow safety: the last code is cells - 1, which the chosen type holds.
+        # Overflow safety: the largest code is cells - 1, which the chosen type can hold.
         combined: Codes = self._combined[-1].astype(_dtype(cells))
-        if size < cells:  # otherwise all codes so far are 0, and `size` might not fit the type
+        if size < cells:  # otherwise all codes so far are 0, and `size` might not fit into the type
             combined *= combined.dtype.type(size)
         combined += self._rows._codes(variable, self._start, self._stop)
         self._variables.append(variable)
@@ -137,7 +137,7 @@ def _dtype(size: int) -> type[np.uint8] | type[np.uint16] | type[np.uint32] | ty
 
 def _check(domain: Domain, columns: Sequence[Codes]) -> None:
     if len(columns) != domain.count or not columns:
-        raise DataError(f"{len(columns)} columns came for {domain.count} variables; give one column for each")
+        raise DataError(f"{len(columns)} columns came for {domain.count} variables; give one column for each variable")
     if len({len(column) for column in columns}) > 1:
         raise DataError("the columns differ in length; give every row a code in every column")
     for index, column in enumerate(columns):

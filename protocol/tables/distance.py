@@ -1,6 +1,6 @@
-"""How far two tables are apart: average total variation distance over the marginals of a few attributes.
+"""Distance of two tables: the average total variation distance over the marginals of a few attributes.
 
-It does not know which table is real. What it returns about real rows is not private: it never leaves their owner.
+It does not know which table is real. A distance from real rows is not protected and must never leave their owner.
 """
 
 import math
@@ -15,21 +15,21 @@ from protocol.tables.domain import Codes
 
 Sets = Sequence[tuple[int, ...]]
 
-_DENSE = 1 << 20  # cells that are worth an array; marginals with more are compared by their occupied cells
+_DENSE = 1 << 20  # cells that an array may have; larger marginals are compared by their occupied cells
 
 
 def average_distance(one: Sequence[Codes], other: Sequence[Codes], sizes: Sequence[int], ways: int) -> float:
-    """The mean over all sets of `ways` attributes of half the L1 distance between the shares of rows in each cell."""
+    """Half the L1 distance between the shares of rows in each cell, averaged over all sets of `ways` attributes."""
     return float(np.mean(distances(one, other, sizes, list(combinations(range(len(sizes)), ways)))))
 
 
 def distances(one: Sequence[Codes], other: Sequence[Codes], sizes: Sequence[int], sets: Sets) -> list[float]:
-    """The total variation distance of each set's marginals."""
+    """The total variation distance between the two marginals over each set."""
     return [_distance([one[i] for i in s], [other[i] for i in s], [sizes[i] for i in s]) for s in sets]
 
 
 def attribute_sets(attributes: int, ways: int, most: int, stream: Stream) -> list[tuple[int, ...]]:
-    """All sets of `ways` attributes, or `most` of them, each as likely as any other, when there are more."""
+    """List all sets of `ways` attributes or, if there are more than `most`, a uniform sample of `most` sets."""
     if math.comb(attributes, ways) <= most:
         return list(combinations(range(attributes), ways))
     chosen: set[tuple[int, ...]] = set()
@@ -44,13 +44,13 @@ def _distance(one: Sequence[Codes], other: Sequence[Codes], sizes: Sequence[int]
 
 
 def _cells(one: Sequence[Codes], other: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes, int]:
-    """The cell of every row of both tables, and a number that no cell reaches."""
+    """The cell of every row of both tables, and a number that is larger than every cell's."""
     rows, count = len(one[0]), 1
     cells = np.zeros(rows + len(other[0]), dtype=np.int64)
     for column, size in zip(_stacked(one, other), sizes, strict=True):
         cells, count = cells * size + column, count * size
         if count > _DENSE:
-            # Overflow safety: occupied cells are numbered anew, at most as many as rows, before the next factor.
+            # Overflow safety: occupied cells, which are at most as many as rows, are renumbered before the next factor.
             occupied, cells = np.unique(cells, return_inverse=True)
             count = len(occupied)
     return cells[:rows], cells[rows:], count

@@ -1,4 +1,4 @@
-"""Variables: what tables are counted over, after the schema's attributes have been encoded.
+"""Domains: the variables over which tables are counted, after the schema's attributes have been encoded.
 
 It does not know attributes' labels (`protocol.tables.schema`) or how they become variables
 (`protocol.tables.encoding`).
@@ -15,17 +15,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-Codes = NDArray[Any]  # of rows: unsigned integers, as small as the largest code allows
+Codes = NDArray[Any]  # codes of rows, in the smallest unsigned integers that hold the largest code
 Variables = tuple[int, ...]  # indices into Domain.variables
-Merged = tuple[int, tuple[int, ...]]  # a base variable, and for every code of it the code of the merged category
+Merged = tuple[int, tuple[int, ...]]  # a base variable, and the code of the merged category for each of its codes
 
 
 @dataclass(frozen=True)
 class Variable:
     name: str
     size: int
-    base: int  # index of the variable that it generalises; its own index if it generalises none
-    groups: tuple[int, ...] | None = None  # code here for every code of the base variable
+    base: int  # index of the variable that this variable generalises; its own index if it generalises none
+    groups: tuple[int, ...] | None = None  # this variable's code for every code of the base variable
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Domain:
         return cls(tuple(Variable(f"v{i}", size, i) for i, size in enumerate(sizes)))
 
     def with_merged(self, merged: Sequence[Merged]) -> "Domain":
-        """This domain and, behind its variables, those that generalise one by merging categories of it."""
+        """This domain, with variables appended that generalise a base variable by merging its categories."""
         coarse = (
             Variable(f"{self.variables[base].name} (merged)", max(groups) + 1, base, groups) for base, groups in merged
         )
@@ -58,7 +58,7 @@ class Domain:
 
     @cached_property
     def variants(self) -> tuple[Variables, ...]:
-        """For every base variable: itself, then its generalisations from fine to coarse."""
+        """Each base variable with its generalisations, from fine to coarse; the base variable comes first."""
         found: list[list[int]] = [[] for _ in range(self.count)]
         for index, variable in enumerate(self.variables):
             found[variable.base].append(index)
@@ -73,7 +73,7 @@ class Domain:
 
     @cached_property
     def coarse_sizes(self) -> tuple[int, ...]:
-        """By base variable, of its coarsest generalisation: what tables of several variables count."""
+        """Sizes of the coarsest generalisations, by base variable; tables of several variables count these."""
         return self.shape(self.coarsest(range(self.count)))
 
     def cells(self, variables: Iterable[int]) -> int:

@@ -2,13 +2,13 @@
 
 It does not know labels, bins or missing tokens (`protocol.tables.attributes`, `protocol.tables.coding`).
 
-`native`        one variable per attribute
+`native`        a variable for each attribute
 `binary`        ceil(log2 size) bits per attribute, the most significant first
 `gray`          the bits of the Gray code, so that neighbouring codes differ in one bit
-`hierarchical`  native, and generalised variants of a variable that may serve as parents (PrivBayes, section 5)
+`hierarchical`  native, with generalised variants of each variable that may serve as parents (PrivBayes, section 5)
 
-An attribute with a single category still gets one bit, whose code 1 decodes to nothing: every attribute has a
-variable, and the bits of a table are all binary.
+An attribute with a single category still gets one bit, whose code 1 decodes to no value. Every attribute therefore has
+a variable, and all variables of `binary` and `gray` are binary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from protocol.tables.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The base variables of one attribute, and which combinations of their codes decode to a value."""
+    """The base variables of one attribute, and the combinations of their codes that decode to a value."""
 
     variables: Variables
     valid: NDArray[np.bool_]  # one axis per variable
@@ -58,7 +58,7 @@ class Encoding:
         return cls(name, Domain(tuple(variables)), tuple(blocks), schema.sizes)
 
     def encode(self, codes: Sequence[Codes]) -> list[Codes]:
-        """The columns of the base variables, from the columns of the attributes."""
+        """Encode the columns of the attributes as columns of the base variables."""
         columns: list[Codes] = []
         for block, size, column in zip(self.blocks, self.sizes, codes, strict=True):
             if column.size and int(column.max()) >= size:
@@ -67,7 +67,7 @@ class Encoding:
         return columns
 
     def decode(self, columns: Sequence[Codes]) -> list[Codes]:
-        """The inverse of `encode`; sampling never produces codes that decode to no value."""
+        """Invert `encode`. Sampling never produces codes that decode to no value."""
         if len(columns) != self.domain.count:
             raise ValueError(f"{len(columns)} columns were given for {self.domain.count} base variables")
         codes: list[Codes] = []
@@ -93,7 +93,7 @@ def _refuse_equal_names(variables: Sequence[Variable]) -> None:
 
 
 def _bits(attribute: Attribute) -> list[tuple[str, int]]:
-    """Name and size of every bit; "age:3" is worth 2^3."""
+    """Name and size of every bit; "age:3" stands for 2^3."""
     count = max(1, (attribute.size - 1).bit_length())
     return [(f"{attribute.name}:{bit}", 2) for bit in reversed(range(count))]
 
@@ -111,7 +111,7 @@ def _to_bits(codes: Codes, count: int, name: EncodingName) -> list[Codes]:
 
 
 def _from_bits(bits: Sequence[Codes], size: int, name: EncodingName) -> Codes:
-    if name == "gray":  # a bit of the code is the sum, modulo 2, of the Gray bits from the top down to it
+    if name == "gray":  # a bit of the code is the sum, modulo 2, of its Gray bit and all higher Gray bits
         bits = list(np.bitwise_xor.accumulate(np.stack(bits), axis=0))
     code_type = np.uint8 if size <= 256 else np.uint16
     return reduce(lambda high, bit: (high << 1) | bit, [bit.astype(code_type) for bit in bits])
@@ -121,7 +121,7 @@ def _from_bits(bits: Sequence[Codes], size: int, name: EncodingName) -> Codes:
 
 
 def _variants(attribute: Attribute, base: int) -> Iterator[Variable]:
-    """From fine to coarse, each smaller than the one before; one that says nothing is left out."""
+    """Generalised variants from fine to coarse, each smaller than the previous; at least two categories remain."""
     groupings = _taxonomy_levels(attribute) if isinstance(attribute, Categorical) else _neighbours(attribute)
     previous, level = attribute.size, 0
     for groups in groupings:
@@ -132,17 +132,17 @@ def _variants(attribute: Attribute, base: int) -> Iterator[Variable]:
 
 
 def _taxonomy_levels(attribute: Categorical) -> Iterator[tuple[int, ...]]:
-    """The taxonomy cut at every depth, the deepest first; what no group names stays by itself."""
+    """Cut the taxonomy at every depth, the deepest first. A value that no group names stays by itself."""
     paths = [(*attribute.paths.get(value, ()), value) for value in attribute.values]
     for depth in range(max(map(len, paths)) - 1, 0, -1):
-        # A cut above a value gives its group; the length tells a value from a group of the same name.
+        # A cut above a value gives its group. The length distinguishes a value from a group of the same name.
         cut = [(path[:depth], len(path) > depth) for path in paths] + [((), False)] * bool(attribute.missing)
         numbers: dict[object, int] = {}
         yield tuple(numbers.setdefault(group, len(numbers)) for group in cut)
 
 
 def _neighbours(attribute: Attribute) -> Iterator[tuple[int, ...]]:
-    """Pairs of neighbours merged, level by level; the missing category stays by itself."""
+    """Merge pairs of neighbours, level by level. The missing category stays by itself."""
     count = attribute.categories
     for level in range(1, count.bit_length() + 1):
         last = (count - 1) >> level

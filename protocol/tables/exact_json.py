@@ -1,4 +1,4 @@
-"""Numbers and JSON as people write them, read without rounding and written in one way.
+"""Numbers and JSON as people write them, read without rounding and written in a canonical form.
 
 It does not know what the numbers mean. Budgets have their own spelling (`protocol.exact`).
 """
@@ -13,12 +13,12 @@ DECIMALS = 18
 LARGEST = 10**18
 _LONGEST_LITERAL = 100
 
-# The exponent is short so that nobody can write a number that fills the memory.
+# The exponent is limited so that nobody can write a number that fills the memory.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?")
 
 
 def read_json(text: str | bytes) -> Any:
-    """JSON with its numbers kept exact (int or Decimal); a key that is given twice is refused. Raises ValueError."""
+    """Parse JSON, keeping numbers exact (int or Decimal). Raises ValueError, also for a key that is given twice."""
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         return json.loads(
@@ -37,7 +37,7 @@ def read_json(text: str | bytes) -> Any:
 
 
 def write_json(value: Any) -> str:
-    """Canonical JSON: sorted keys, no blanks, exact numbers; equal values give equal text."""
+    """Write canonical JSON: sorted keys, no blanks, exact numbers. Equal values give equal text."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{write_json(key)}:{write_json(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list | tuple):
@@ -54,7 +54,7 @@ def number_of(value: object) -> Fraction:
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite():
         raise ValueError("must be a finite number")
-    # The exponent is looked at first: expanding 1e999999999 would fill the memory.
+    # The exponent is checked first, because expanding 1e999999999 would fill the memory.
     if abs(number.adjusted()) <= 2 * DECIMALS:
         found = Fraction(number)
         if abs(found) <= LARGEST and (found * 10**DECIMALS).denominator == 1:
@@ -67,13 +67,13 @@ def is_number(text: str) -> bool:
 
 
 def decimal_text(number: Fraction) -> str:
-    """The shortest decimal text of a number that `number_of` gave."""
+    """Write a number that `number_of` returned as the shortest decimal text."""
     scaled = number * 10**DECIMALS
     return fixed_point(scaled.numerator, DECIMALS).rstrip("0").rstrip(".")
 
 
 def fixed_point(units: int, decimals: int) -> str:
-    """`units` / 10^decimals, written with exactly that many decimals."""
+    """Write `units` / 10^decimals with exactly `decimals` decimals."""
     if not decimals:
         return str(units)
     whole, rest = divmod(abs(units), 10**decimals)

@@ -1,6 +1,6 @@
-"""Codes that decode to no value: which cells of a table they make impossible, and tables without them.
+"""Impossible cells: cells of a table whose codes decode to no value, and tables without such cells.
 
-It does not know encodings: it sees blocks of variables and the combinations of codes that are valid.
+It does not know encodings. It sees blocks of variables and the combinations of codes that are valid.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from protocol.tables.marginal import Table, project_to_simplex
 
 
 def feasible_cells(variables: Variables, blocks: Sequence[Block], domain: Domain) -> NDArray[np.bool_] | None:
-    """The cells of a table over `variables` that some valid code of every attribute falls in; None if all are."""
+    """Mark the cells that valid codes of all attributes can fall into; None stands for all cells."""
     feasible = np.ones(domain.shape(variables), dtype=bool)
     for block in blocks:
         axes = [axis for axis, variable in enumerate(variables) if domain.base(variable) in block.variables]
@@ -25,7 +25,10 @@ def feasible_cells(variables: Variables, blocks: Sequence[Block], domain: Domain
 
 
 def structural_projection(table: Table, blocks: Sequence[Block], domain: Domain, total: float) -> Table:
-    """The closest table without impossible cells, non-negative and adding up to `total`; its variance is unchanged."""
+    """The closest non-negative table that adds up to `total` and leaves impossible cells empty.
+
+    The variance is unchanged.
+    """
     feasible = feasible_cells(table.variables, blocks, domain)
     if feasible is None:
         return Table(table.variables, project_to_simplex(table.counts, total), table.variance)

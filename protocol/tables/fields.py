@@ -1,6 +1,6 @@
-"""One column's fields: text becomes a code or a class of bad value, and a code becomes text again.
+"""Fields of one column: text becomes a code or a class of bad value, and a code becomes text again.
 
-It does not know rows, sources or what is done about a bad value (`protocol.tables.coding`).
+It does not know rows, sources or the rules for bad values (`protocol.tables.coding`).
 """
 
 from bisect import bisect_right
@@ -27,8 +27,8 @@ WHAT = {
 _REMEMBERED = 1 << 15  # distinct texts per column
 
 
-class Reader:
-    """Codes the texts of one column; a negative code is a class of bad value."""
+class FieldReader:
+    """Coder of the texts of one column; a negative code is a class of bad value."""
 
     def __init__(self, attribute: Attribute) -> None:
         known = dict.fromkeys(attribute.missing, attribute.categories)
@@ -43,7 +43,7 @@ class Reader:
 
 
 class _Remembered(dict[str, int]):
-    """The code of every text met so far: columns repeat themselves."""
+    """Cache of the codes of texts, because columns repeat their values."""
 
     def __init__(self, known: Mapping[str, int], read: Callable[[str], int]) -> None:
         super().__init__(known)
@@ -89,7 +89,7 @@ def _real_reader(attribute: Real) -> Callable[[str], int]:
         near = float(text)
         if near in ties:
             return _exact_code(attribute, Fraction(text))
-        # Rounding keeps order: numbers whose nearest floats differ are ordered as these are.
+        # Rounding preserves order: numbers whose nearest floats differ have the order of these floats.
         if near > edges[-1]:
             return ABOVE
         return BELOW if near < edges[0] else bisect_right(edges, near) - 1
@@ -123,7 +123,7 @@ def labels(attribute: Attribute, codes: NDArray[Any], stream: Stream) -> list[st
 
 
 def _uniform_below(bounds: NDArray[np.uint64], stream: Stream) -> NDArray[np.uint64]:
-    """Uniform integers, each below its own bound, without modulo bias."""
+    """Draw uniform integers, each below its own bound, without modulo bias."""
     words = stream.words64(bounds.size).copy()
     surplus = (np.uint64(0) - bounds) % bounds  # 2^64 modulo the bound
     while (refused := words > ~surplus).any():

@@ -1,4 +1,4 @@
-"""Marginal tables: counts over a few variables, with the variance of the noise that is in them.
+"""Marginal tables: counts over a few variables, with the variance of their noise.
 
 It does not know where the counts come from.
 """
@@ -14,14 +14,14 @@ from protocol.tables.domain import Domain, Variables
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """`counts` has one axis per variable, in the order of `variables`; `variance` is that of one cell."""
+    """Counts with one axis per variable, in the order of `variables`; `variance` is the noise variance of one cell."""
 
     variables: Variables
     counts: NDArray[Any]
     variance: float = 0.0
 
     def project(self, onto: Variables, domain: Domain) -> "Table":
-        """The table over `onto`, each of which is one of these variables or generalises one."""
+        """The table over `onto`, whose variables are variables of this table or generalise them."""
         sources = [self._source(v, domain) for v in onto]
         dropped = tuple(axis for axis in range(len(self.variables)) if axis not in sources)
         counts = self.counts.sum(axis=dropped) if dropped else self.counts
@@ -30,7 +30,7 @@ class Table:
         for axis, (variable, source) in enumerate(zip(onto, sources, strict=True)):
             if variable != self.variables[source]:
                 counts = _merge(counts, axis, _groups(domain, self.variables[source], variable), domain.sizes[variable])
-        # Where generalising merges cells unevenly, the variance is the average one.
+        # Where generalising merges cells unevenly, the variance is the average over the cells.
         return Table(onto, counts, self.variance * self.counts.size / counts.size)
 
     def _source(self, variable: int, domain: Domain) -> int:
@@ -39,7 +39,7 @@ class Table:
         for axis, own in enumerate(self.variables):
             if domain.base(own) == domain.base(variable) and domain.sizes[own] > domain.sizes[variable]:
                 return axis
-        raise KeyError(f"a table over {self.variables} says nothing about variable {variable}")
+        raise KeyError(f"a table over {self.variables} does not count variable {variable}")
 
     def covers(self, variables: Variables, domain: Domain) -> bool:
         try:
@@ -50,7 +50,7 @@ class Table:
 
 
 def _groups(domain: Domain, fine: int, coarse: int) -> NDArray[np.intp]:
-    """For every code of `fine` the code of `coarse`; both are variants of one base variable."""
+    """The code of `coarse` for every code of `fine`; both are variants of the same base variable."""
     size = domain.sizes[domain.base(fine)]
     fine_groups = domain.variables[fine].groups or tuple(range(size))
     coarse_groups = domain.variables[coarse].groups or tuple(range(size))
@@ -67,7 +67,7 @@ def _merge(counts: NDArray[Any], axis: int, groups: NDArray[np.intp], size: int)
 
 
 def project_to_simplex(counts: NDArray[Any], total: float) -> NDArray[np.float64]:
-    """The closest table (Euclidean) with non-negative cells that add up to `total`."""
+    """The closest table, by Euclidean distance, with non-negative cells that add up to `total`."""
     flat = np.asarray(counts, dtype=np.float64).ravel()
     falling = np.sort(flat)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, flat.size + 1)

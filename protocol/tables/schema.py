@@ -1,4 +1,4 @@
-"""The schema: which attributes a table has, agreed before any data is read.
+"""Schemas: the attributes of a table, agreed before any data is read.
 
 It does not know data, or how attributes become variables (`protocol.tables.encoding`).
 """
@@ -23,7 +23,7 @@ class Schema(BaseModel):
 
     @classmethod
     def parse(cls, source: str | bytes | dict[str, Any]) -> "Schema":
-        """The schema that JSON (or what JSON was read into) describes. Raises SchemaError."""
+        """Parse a schema from JSON, or from the object that JSON was read into. Raises SchemaError."""
         try:
             raw = read_json(source) if isinstance(source, str | bytes) else source
         except ValueError as error:
@@ -34,7 +34,7 @@ class Schema(BaseModel):
             raise SchemaError(_sentence(error, raw)) from None
 
     def to_json(self) -> str:
-        """Canonical JSON: schemas that mean the same text give the same text."""
+        """Write canonical JSON: schemas with the same meaning give the same text."""
         return write_json(_meant(self) | {"attributes": [_meant(attribute) for attribute in self.attributes]})
 
     @cached_property
@@ -60,7 +60,7 @@ class Schema(BaseModel):
 
 
 def _meant(model: BaseModel) -> dict[str, Any]:
-    """The fields that say something; leaving a field out means its default."""
+    """The fields that differ from their defaults; leaving a field out means its default."""
     defaults = {name: field.get_default(call_default_factory=True) for name, field in type(model).model_fields.items()}
     return {name: value for name, default in defaults.items() if (value := getattr(model, name)) != default}
 
@@ -81,7 +81,7 @@ _WHAT = {
 
 
 def _sentence(error: ValidationError, raw: Any) -> str:
-    """pydantic's first complaint, in one sentence that names the attribute and the field."""
+    """State pydantic's first complaint in one sentence that names the attribute and the field."""
     first = error.errors(include_url=False)[0]
     what = str(first["ctx"]["error"]) if first["type"] == "value_error" else _WHAT.get(first["type"], first["msg"])
     return ", ".join(_place(first["loc"], raw)) + f"{', ' if what.startswith('field') else ': '}{what}."
@@ -100,6 +100,6 @@ def _place(loc: tuple[int | str, ...], raw: Any) -> Iterator[str]:
 
 
 def _name(attributes: Any, index: int) -> str:
-    """What the attribute calls itself, or its number if that cannot be shown."""
+    """The attribute's name, or its number if the name cannot be shown."""
     found = attributes[index].get("name") if isinstance(attributes[index], Mapping) else None
     return quoted(found) if isinstance(found, str) and found.isprintable() and found else f"number {index + 1}"

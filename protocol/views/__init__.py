@@ -1,1 +1,1 @@
-"""NOCD views: every pair of variables in exactly one view."""
+"""Views (NOCD): groups of variables such that every pair of variables lies in exactly one group."""

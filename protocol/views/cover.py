@@ -1,6 +1,6 @@
 """Covers: few views (marginals over several variables) in which every pair of variables lies exactly once (NOCD).
 
-It does not know records or noise samples: a cover follows from domain sizes alone, and so does its error.
+It does not know records or noise samples. A cover and its error follow from the domain sizes alone.
 """
 
 import math
@@ -38,10 +38,10 @@ from protocol.views.search import (
 Objective = Literal["expected-error", "paper"]
 Budgets = Literal["equal", "cube-root", "square-root"]
 
-SMALLEST_SHARE = 4  # of an equal share, as a divisor: no table's share is smaller
+SMALLEST_SHARE = 4  # a divisor: no table's share is smaller than an equal share divided by this number
 LARGEST_VIEW = 2**20  # cells
 _BOTH_ORDERS_UP_TO = 100  # variables
-_ROOTS: dict[Budgets, int] = {"cube-root": 3, "square-root": 2}  # best for Laplace and for Gaussian noise (covering.md)
+_ROOTS: dict[Budgets, int] = {"cube-root": 3, "square-root": 2}  # best for Laplace and Gaussian noise (covering.md)
 
 
 @dataclass(frozen=True)
@@ -60,30 +60,30 @@ class Cover:
 
     @cached_property
     def summands(self) -> tuple[int, ...]:
-        """Noisy cells behind all pair tables of a view: each of its pairs adds up all its cells."""
+        """The noisy cells behind all pair tables of each view: every pair's table adds up all cells of its view."""
         return tuple(math.comb(len(view), 2) * cells for view, cells in zip(self.views, self.view_cells, strict=True))
 
     @property
     def error_factor(self) -> float:
         """Expected squared error of all pair tables, in units of one cell's variance at the whole budget.
 
-        Exact where variance falls with the square of the budget, as continuous Laplace noise does.
+        The factor is exact where the variance falls with the square of the budget, as for continuous Laplace noise.
         """
         terms = (c / w**2 for c, w in zip(self.summands, self.weights, strict=True))
         return sum(self.weights) ** 2 * math.fsum(terms)
 
     def budgets(self, budget: Fraction) -> tuple[Fraction, ...]:
-        """Each view's share; together they are the budget exactly."""
+        """Each view's share of the budget. The shares add up to the budget exactly."""
         whole = sum(self.weights)
         return tuple(budget * weight / whole for weight in self.weights)
 
     def variances(self, budget: Fraction, definition: PrivacyDefinition = PURE) -> tuple[float, ...]:
-        """Of the noise in one cell of each view, for one share of noise."""
+        """The variance of the noise in one cell of each view, for one share of noise."""
         variance = {share: definition.variance(definition.rate(share)) for share in set(self.budgets(budget))}
         return tuple(variance[share] for share in self.budgets(budget))
 
     def expected_squared_error(self, budget: Fraction, definition: PrivacyDefinition = PURE) -> float:
-        """Over all cells of all pair tables, as they are summed from the noisy views, for one share of noise."""
+        """The expected squared error over all cells of all pair tables, summed from views with one share of noise."""
         return math.fsum(c * v for c, v in zip(self.summands, self.variances(budget, definition), strict=True))
 
 
@@ -94,11 +94,11 @@ def cover(
     primes_only: bool = False,
     largest_view: int = LARGEST_VIEW,
 ) -> Cover:
-    """The best cover of these variables, among all that rows and columns build (docs/protocol.md, section 5.1)."""
+    """The best cover of these variables among all covers built of rows and columns (docs/protocol.md, section 5.1)."""
     return _cover(tuple(domain_sizes), objective, budgets, primes_only, largest_view)
 
 
-@lru_cache(maxsize=16)  # a search takes up to seconds, and plans are weighed over the same variables again and again
+@lru_cache(maxsize=16)  # a search may take seconds, and plans over the same variables are compared again and again
 def _cover(sizes: Sizes, objective: Objective, budgets: Budgets, primes_only: bool, largest_view: int) -> Cover:
     _check_pairs(sizes, largest_view)
     search, least, rank = _search(len(sizes), objective, budgets, primes_only, largest_view)
@@ -109,23 +109,23 @@ def _cover(sizes: Sizes, objective: Objective, budgets: Budgets, primes_only: bo
 
 
 def direct_pairs(domain_sizes: Sequence[int], budgets: Budgets) -> Cover:
-    """Every pair as a view of its own: what covers are compared with."""
+    """Count every pair as a view of its own; covers are compared with this."""
     return _with_weights(tuple(domain_sizes), tuple(combinations(range(len(domain_sizes)), 2)), budgets)
 
 
 def single_views(domain_sizes: Sequence[int], budgets: Budgets) -> Cover:
-    """Every variable alone, each cell about as noisy as its table can bear: error adds up over a table's cells."""
+    """Count every variable alone. Unless budgets are equal, tables with more cells get larger shares."""
     views = tuple((variable,) for variable in range(len(domain_sizes)))
     weights = (1,) * len(views) if budgets == "equal" else table_weights(domain_sizes)
     return Cover(tuple(domain_sizes), views, weights)
 
 
 def table_weights(cells: Sequence[int]) -> tuple[int, ...]:
-    """Shares of tables of so many cells with the least noise over all of them: proportional to the root of cells.
+    """Weights for tables with these numbers of cells that give the least noise in total: square roots of the cells.
 
-    A table's noise is its cells over its share; the sum of c / w with a fixed sum of w is least where w ~ sqrt(c). No
-    weight is below a third of the mean one, so that no share is below a quarter of an equal one: the noise of a share
-    without bound could not be drawn.
+    A table's noise is its number of cells over its share; the sum of c / w for a fixed sum of w is least where
+    w ~ sqrt(c). No weight is below a third of the mean root, so that no share is below a quarter of an equal share.
+    Without this limit a share could be too small for its noise to be drawn.
     """
     roots = [int(gmpy2.isqrt(gmpy2.mpz(count) << 32)) for count in cells]
     least = -(-sum(roots) // ((SMALLEST_SHARE - 1) * max(1, len(roots))))
@@ -133,7 +133,7 @@ def table_weights(cells: Sequence[int]) -> tuple[int, ...]:
 
 
 def build_views(design: Design, start: int = 0) -> Iterator[Variables]:
-    """The views of a design, over positions start, start + 1, ...; views of one variable are left out."""
+    """Build the views of a design over positions start, start + 1, ...; views of one variable are left out."""
     run = range(start, start + design.count)
     if design.columns == PAIRS:
         yield from combinations(run, 2)
@@ -147,7 +147,7 @@ def build_views(design: Design, start: int = 0) -> Iterator[Variables]:
 
 
 def _crossing_views(run: range, columns: int, rows: int) -> Iterator[Variables]:
-    """V_{m,j} takes column j + i m of row i, where the last row has that column."""
+    """Build the views that cross the rows: V_{m,j} takes column j + i m of row i, if row i has that column."""
     for line in lines(columns, rows).reshape(rows, -1).T.tolist():
         view = tuple(
             run[row * columns + column] for row, column in enumerate(line) if row * columns + column < len(run)
@@ -159,8 +159,8 @@ def _crossing_views(run: range, columns: int, rows: int) -> Iterator[Variables]:
 def _search(
     count: int, objective: Objective, budgets: Budgets, primes_only: bool, largest_view: int
 ) -> tuple[Search, Callable[[Search, Sizes], Design], Callable[[Design], int]]:
-    """Where to search, how, and by what the outcomes compare."""
-    if objective == "paper":  # Algorithm 2: fewest cells, however many views share the budget
+    """Set up the search: its space, its method, and the quantity by which its results are compared."""
+    if objective == "paper":  # Algorithm 2 minimises cells, whatever the number of views that share the budget
         return Search(cell_summand, usable_columns(count, True), False, largest_view), least_total, total
     columns = usable_columns(count, primes_only)
     if budgets != "equal":
@@ -170,10 +170,10 @@ def _search(
 
 
 def _orders(sizes: Sizes) -> list[list[int]]:
-    """Variables by size, so that a row holds similar ones and a crossing view one of each kind.
+    """Order variables by size, so that a row holds variables of similar size and a crossing view takes one per row.
 
-    The last row is the short one. Which end of the order it should take depends on the sizes, by up to a tenth of
-    the error: both are tried, unless so many variables differ that a second search takes seconds.
+    The last row may be short. The better end of the order for it depends on the sizes and changes the error by up to
+    10 %. Both ends are tried, unless there are so many variables that a second search would take seconds.
     """
     falling = sorted(range(len(sizes)), key=lambda variable: (-sizes[variable], variable))
     both = len(set(sizes)) > 1 and len(sizes) <= _BOTH_ORDERS_UP_TO
@@ -188,7 +188,7 @@ def _with_weights(sizes: Sizes, views: tuple[Variables, ...], budgets: Budgets) 
 
 
 def _root(summand: int, degree: int) -> int:
-    """floor(2^16 * summand^(1/degree)), on integers: parties agree on it to the last bit."""
+    """Compute floor(2^16 * summand^(1/degree)) with integers, so that parties agree on the root to the last bit."""
     root, _ = gmpy2.iroot(summand * ROOT_SCALE**degree, degree)
     return int(root)
 
@@ -199,6 +199,6 @@ def _check_pairs(sizes: Sizes, largest_view: int) -> None:
     second, first = sorted(sizes)[-2:]
     if first * second > largest_view:
         raise PlanError(
-            f"two variables with {first} and {second} values make a table of {first * second} cells, and a view may "
-            f"have {largest_view}: give one of them fewer bins"
+            f"two variables with {first} and {second} values make a table of {first * second} cells, but a view may "
+            f"have at most {largest_view}: give one of the variables fewer bins"
         )

@@ -1,9 +1,9 @@
-"""Finite fields GF(q) as tables, for every prime power q: what covers with q columns are built from.
+"""Finite fields GF(q) as tables, for every prime power q. Covers with q columns are built from GF(q).
 
 It does not know views or variables.
 
-The elements are 0..q-1: the digits of an element to base p are the coefficients of a polynomial over GF(p),
-lowest first, and polynomials multiply modulo an irreducible one.
+The elements are 0..q-1. The digits of an element to base p are the coefficients of a polynomial over GF(p), lowest
+first. Polynomials are multiplied modulo an irreducible polynomial.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-Polynomial = tuple[int, ...]  # coefficients, lowest first; the last one is not zero
+Polynomial = tuple[int, ...]  # coefficients, lowest first; the last coefficient is not zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ def is_prime(number: int) -> bool:
 
 @cache
 def field(order: int) -> Field:
-    """GF(order)."""
+    """Build GF(order)."""
     found = _prime_and_degree(order) if order >= 2 else None
     if found is None:
         raise ValueError(f"there is no field with {order} elements: {order} is not a prime power")
@@ -58,13 +58,16 @@ def lines(order: int, rows: int) -> NDArray[np.intp]:
     inverse, and then either column gives j.
     """
     if rows > order:
-        raise ValueError(f"{rows} rows were asked for, but GF({order}) tells only {order} rows apart")
+        raise ValueError(f"{rows} rows were requested, but GF({order}) allows at most {order}")
     gf = field(order)
     return _frozen(gf.add[gf.multiply[:rows]])
 
 
 def irreducible(prime: int, degree: int) -> Polynomial:
-    """The first monic polynomial of this degree over GF(prime) that no monic one of half its degree or less divides."""
+    """The first monic irreducible polynomial of this degree over GF(prime).
+
+    No monic polynomial of half its degree or less divides it.
+    """
     divisors = [d for size in range(1, degree // 2 + 1) for d in _monic(prime, size)]
     return next(c for c in _monic(prime, degree) if all(any(_remainder(c, d, prime)) for d in divisors))
 
@@ -74,7 +77,7 @@ def _monic(prime: int, degree: int) -> list[Polynomial]:
 
 
 def _remainder(dividend: Polynomial, divisor: Polynomial, prime: int) -> list[int]:
-    """What is left of `dividend` after division by a monic `divisor`."""
+    """The remainder of `dividend` after division by a monic `divisor`."""
     rest = list(dividend)
     while len(rest) >= len(divisor):
         factor = rest.pop()
@@ -85,7 +88,7 @@ def _remainder(dividend: Polynomial, divisor: Polynomial, prime: int) -> list[in
 
 
 def _multiples_by_powers_of_x(digits: NDArray[np.intp], modulus: Polynomial, prime: int) -> NDArray[np.intp]:
-    """Entry [i, a] holds the digits of x^i * a."""
+    """Tabulate multiples: entry [i, a] holds the digits of x^i * a."""
     multiples = [digits]
     for _ in range(digits.shape[1] - 1):
         last = multiples[-1]

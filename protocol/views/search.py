@@ -1,6 +1,6 @@
-"""Which cover has the least noise: dynamic programming over runs of variables (argument in covering.md).
+"""Search for the cover with the least noise, by dynamic programming over runs of variables (covering.md).
 
-It does not know which variable is which: it sees domain sizes in order, and returns how to split them.
+It does not know which variable is which. It sees domain sizes in order and returns how to split them.
 """
 
 import math
@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from protocol.views.galois import is_prime, lines, prime_powers_up_to
 
-ONE_VIEW, PAIRS = 0, 1  # stand where a number of columns stands otherwise
+ONE_VIEW, PAIRS = 0, 1  # special values in place of a number of columns
 ROOT_SCALE = 2**16
-_FAR = 2**64  # outweighs any total or number of views
+_FAR = 2**64  # larger than any total or number of views
 _SLACK = 1 - 1e-5  # lower bounds are floats, and roots are rounded to whole units
 
 Sizes = tuple[int, ...]
-Summand = Callable[[int, NDArray[np.float64] | float], NDArray[np.float64] | float]  # of a view: size, cells
+Summand = Callable[[int, NDArray[np.float64] | float], NDArray[np.float64] | float]  # from a view's size and cells
 
 
 def error_summand(size: int, cells: NDArray[np.float64] | float) -> NDArray[np.float64] | float:
-    """Each of the view's pairs is summed from all its cells, so it carries the noise of all of them."""
+    """The error of a view: each of its pairs is summed from all its cells, and so carries the noise of all cells."""
     return math.comb(size, 2) * cells
 
 
@@ -44,18 +44,18 @@ def cell_summand(_: int, cells: NDArray[np.float64] | float) -> NDArray[np.float
 
 @dataclass(frozen=True)
 class Design:
-    """How to cover a run of `count` variables: as one view, as pairs, or in rows of `columns` variables."""
+    """A way to cover a run of `count` variables: as one view, as pairs, or in rows of `columns` variables."""
 
     count: int
     columns: int
     rows: tuple["Design", ...]
-    total: int  # summands of all views, added up
+    total: int  # sum of the summands of all views
     views: int
 
 
 @dataclass(frozen=True)
 class Price:
-    """A linear price of designs; its minimum over all designs is found exactly, part by part."""
+    """A linear price of designs. Its minimum over all designs can be found exactly, part by part."""
 
     of_total: int
     of_view: int
@@ -66,7 +66,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Split:
-    """A run in rows of `columns`, and what the views that cross the rows add up to at least."""
+    """A run split into rows of `columns` variables, with a lower bound on the total of the views across the rows."""
 
     columns: int
     rows: tuple[Sizes, ...]
@@ -76,16 +76,16 @@ class Split:
 
 @dataclass(frozen=True)
 class Outline:
-    """Of a run, what bounds the cost of any cover from below.
+    """Figures of a run that bound the cost of any cover from below.
 
-    A pair's share in a view of k variables is at least (summand, 1) / C(k, 2): these shares for every k, once for a
-    pair with as few cells as any in the run (`low`), once for one with as many as any (`high`).
+    A pair's share in a view of k variables is at least (summand, 1) / C(k, 2). The shares are listed for every k, once
+    for the pair of the run with fewest cells (`low`) and once for the pair with most cells (`high`).
     """
 
     pairs: int
     low: tuple[tuple[float, float], ...]
     high: tuple[tuple[float, float], ...]
-    mean_position: float  # of the pairs' cells, from 0 = low to 1 = high
+    mean_position: float  # mean of the pairs' cells, on a scale from 0 = low to 1 = high
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Search:
         return _Pass(self, price).cheapest(sizes)
 
     def splits(self, sizes: Sizes) -> list[Split]:
-        """Into 2 <= l <= n rows of n columns, (l - 1) n < d <= l n."""
+        """Splits of a run of d variables into 2 <= l <= n rows of n columns, (l - 1) n < d <= l n."""
         if sizes not in self._splits:
             self._splits[sizes] = [self._split(sizes, n) for n in self.columns if n < len(sizes) <= n * n]
         return self._splits[sizes]
@@ -114,7 +114,7 @@ class Search:
         return self._outlines[sizes]
 
     def crossing(self, sizes: Sizes, columns: int) -> tuple[int, int] | None:
-        """Total and number of the views that cross the rows; None if one of them has too many cells."""
+        """Total and number of the views that cross the rows, or None if one of these views has too many cells."""
         key = (sizes, columns)
         if key not in self._crossings:
             self._crossings[key] = self._count_crossing(sizes, columns)
@@ -154,8 +154,11 @@ class Search:
             yield Design(len(sizes), PAIRS, (), self._add_up(2, cells), cells.size)
 
     def _split(self, sizes: Sizes, columns: int) -> Split:
-        """Every variable lies on equally many lines of either length, so the geometric mean of these lines' cells
-        follows from the rows; a summand is convex in the logarithm of cells, so the mean bounds the lines' total."""
+        """Split a run into rows, and bound the total of the crossing views from below.
+
+        Every variable of a row lies on equally many lines of either length, so the geometric mean of these lines'
+        cells follows from the rows. A summand is convex in the logarithm of cells, so the mean bounds the lines' total.
+        """
         rows = tuple(sizes[start : start + columns] for start in range(0, len(sizes), columns))
         means = [math.exp(sum(map(_log, row)) / len(row)) for row in rows]
         full, short = columns * len(rows[-1]), columns * (columns - len(rows[-1]))
@@ -183,7 +186,7 @@ class Search:
 
 
 class _Pass:
-    """One price, every run of variables that is reached from the whole."""
+    """Search at one price, over every run of variables that can be reached from the whole."""
 
     def __init__(self, search: Search, price: Price) -> None:
         self._search = search
@@ -206,7 +209,7 @@ class _Pass:
             candidate = self._in_rows(sizes, splits[index], limit)
             if candidate is not None:
                 best = min(best or candidate, candidate, key=self._rank)
-        # If a pair fits, so does a cover: the prime between d/2 and d gives two rows, crossed by pairs.
+        # If a pair fits into a view, a cover exists: the prime between d/2 and d gives two rows, crossed by pairs.
         assert best is not None
         return best
 
@@ -226,9 +229,10 @@ class _Pass:
         return self._mix(split.crossing_total, split.crossing_views) + sum(map(self._bound, split.rows))
 
     def _bound(self, sizes: Sizes) -> float:
-        """What covering these variables costs at least, from what a pair costs at least in any view.
+        """A lower bound on the cost of covering these variables, from the least cost of a pair in any view.
 
-        That is a concave function of the pair's cells, so it lies above its chord, and the chord can be summed.
+        The least cost of a pair is a concave function of its cells, so it lies above its chord, and the chord can be
+        summed over all pairs.
         """
         if sizes not in self._bounds:
             run = self._search.outline(sizes)
@@ -245,7 +249,7 @@ def least_total(search: Search, sizes: Sizes) -> Design:
 
 
 def least_product(search: Search, sizes: Sizes) -> Design:
-    """The design with the least views^2 * total: the best vertex of the lower convex hull (covering.md)."""
+    """Find the design with the least views^2 * total: the best vertex of the lower convex hull (covering.md)."""
     few_terms, few_views = Price(_FAR, 1), Price(1, _FAR)
     start, end = search.cheapest(sizes, few_terms), search.cheapest(sizes, few_views)
     best = min(start, end, key=product)
@@ -271,7 +275,7 @@ def product(design: Design) -> int:
 
 
 def _corner(left: Design, left_price: Price, right: Design, right_price: Price) -> Fraction:
-    """views^2 * total where the two prices' lines meet: no design between left and right is below it."""
+    """Compute views^2 * total where the lines of the two prices meet; no design between left and right is below."""
     a, b = left_price.of_total, left_price.of_view
     c, d = right_price.of_total, right_price.of_view
     first, second = left_price.of(left.total, left.views), right_price.of(right.total, right.views)

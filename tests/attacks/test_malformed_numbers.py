@@ -29,7 +29,7 @@ def test_under_a_prime_key_everybody_decrypts(small_secret: SecretKey) -> None:
     ciphertext = encrypt(PublicKey(n), 1234, mpz(99))
     opened = (gmpy2.powmod(ciphertext, n - 1, n * n) - 1) // n * gmpy2.invert(n - 1, n) % n
     assert opened == 1234
-    with pytest.raises(MalformedKey, match="everybody can decrypt"):
+    with pytest.raises(MalformedKey, match="anybody could decrypt"):
         PublicKey.from_bytes(n.to_bytes(64, "big"), smallest_bits=512)
 
 

@@ -5,7 +5,7 @@ from time import perf_counter
 import numpy as np
 
 from crypto.randomness import Stream
-from protocol.model.ancestral_sampling import Model
+from protocol.model.ancestral_sampling import ConditionalNetwork
 from protocol.network.frontier import search_frontier
 from protocol.network.limits import Limits
 from protocol.network.network import Family, Network
@@ -32,7 +32,7 @@ def sampling_seconds(count: int, size: int, degree: int, rows: int) -> float:
     data = np.random.default_rng(0)
     tables = [Table(f.variables, data.integers(0, 100, domain.shape(f.variables))) for f in network.families]
     start = perf_counter()
-    for _ in Model.fit(network, tables, domain, [], rows).sample(rows, Stream.system()):
+    for _ in ConditionalNetwork.fit(network, tables, domain, [], rows).sample(rows, Stream.system()):
         pass
     return perf_counter() - start
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from protocol.model.ancestral_sampling import Model
+from protocol.model.ancestral_sampling import ConditionalNetwork
 from protocol.network.network import Family, Network
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Block
@@ -53,7 +53,9 @@ def is_valid(row: NDArray[np.int64], blocks: list[Block]) -> bool:
 def test_no_row_has_a_code_without_a_value(data: st.DataObject, encoded: tuple[Domain, list[Block]], seed: int) -> None:
     domain, blocks = encoded
     network = data.draw(networks(domain))
-    model = Model.fit(network, noisy_tables(network, domain, seed), domain, blocks, data.draw(st.integers(0, 30)))
+    model = ConditionalNetwork.fit(
+        network, noisy_tables(network, domain, seed), domain, blocks, data.draw(st.integers(0, 30))
+    )
     (columns,) = model.sample(300, Stream.keyed(seed.to_bytes(8, "big")))
     rows = np.stack(columns, axis=1).astype(np.int64)
     assert all(is_valid(row, blocks) for row in np.unique(rows, axis=0))

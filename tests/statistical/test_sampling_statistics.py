@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from crypto.randomness import Stream
-from protocol.model.ancestral_sampling import Model
+from protocol.model.ancestral_sampling import ConditionalNetwork
 from protocol.network.network import Family, Network
 from protocol.tables.domain import Domain, Variable
 from protocol.tables.encoding import Block
@@ -17,7 +17,7 @@ FALSE_ALARM = 1e-6
 ROWS = 400_000
 
 
-def frequencies(model: Model, domain: Domain) -> NDArray[np.int64]:
+def frequencies(model: ConditionalNetwork, domain: Domain) -> NDArray[np.int64]:
     counts = np.zeros(domain.shape(range(domain.count)), dtype=np.int64)
     for columns in model.sample(ROWS, Stream.system()):
         np.add.at(counts, tuple(columns), 1)
@@ -39,7 +39,7 @@ def test_rows_follow_the_product_of_the_conditionals() -> None:
     b = np.array([[10, 5], [20, 40], [0, 25]])  # [B, A']
     c = np.arange(1, 25).reshape(2, 4, 3) % 7 + 1  # [C, A, B]
     tables = [Table((0,), a), Table((1, 3), b), Table((2, 0, 1), c)]
-    model = Model.fit(network, tables, domain, [], 100)
+    model = ConditionalNetwork.fit(network, tables, domain, [], 100)
     # The projection to 100 rows moves every cell of a table by the same amount, as long as none falls below zero.
     c = c + (100 - c.sum()) / c.size
     probabilities = np.zeros((4, 3, 2))
@@ -67,7 +67,7 @@ def test_rows_of_restricted_bits_follow_the_renormalised_conditionals() -> None:
     probabilities[0, :, 0] = 0.6 * (10 / 60) * np.array([0.3, 0.7])
     probabilities[1, 0, 0] = 0.6 * (50 / 60)  # 110 decodes to nothing: bit 1 is 0
     probabilities[0, :, 1] = 0.4 * np.array([0.3, 0.7])  # 1.1 decodes to nothing: bit 0 is 0
-    model = Model.fit(network, tables, domain, [Block((0, 1, 2), valid)], 100)
+    model = ConditionalNetwork.fit(network, tables, domain, [Block((0, 1, 2), valid)], 100)
     counts = frequencies(model, domain)
     assert fits(counts, probabilities)
     slightly_off = probabilities + np.where(probabilities > 0, np.linspace(-0.01, 0.01, 8).reshape(2, 2, 2), 0)

@@ -139,7 +139,7 @@ def test_below_stays_below() -> None:
 
 @pytest.mark.parametrize("bound", [0, -3])
 def test_below_nothing_is_refused(bound: int) -> None:
-    with pytest.raises(ValueError, match=f"no integer is below {bound}"):
+    with pytest.raises(ValueError, match=f"bound is {bound}, but must be at least 1"):
         Stream.keyed(b"seed").below(bound)
 
 

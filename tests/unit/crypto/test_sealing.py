@@ -69,7 +69,7 @@ def test_a_recipient_key_of_small_order_is_refused(point):
 
 def test_keys_of_another_length_are_refused():
     for length in (0, 31, 33):
-        with pytest.raises(MalformedKey, match=f"32 bytes, this one has {length}"):
+        with pytest.raises(MalformedKey, match=f"32 bytes, but this key has {length}"):
             seal(bytes(length), INFO, b"")
         with pytest.raises(MalformedKey):
             open_sealed(bytes(length), INFO, b"")

@@ -27,7 +27,7 @@ def test_signing_twice_gives_the_same_bytes():
     ],
 )
 def test_a_signature_means_nothing_for_another_context_or_message(context, message):
-    with pytest.raises(BrokenSeal, match="not one of this key for this message"):
+    with pytest.raises(BrokenSeal, match="not made with this key for this message"):
         verify(KEY.public, context, message, SIGNATURE)
 
 
@@ -52,7 +52,7 @@ def test_another_key_did_not_sign():
 
 def test_keys_of_another_length_are_refused():
     for length in (0, 31, 33):
-        with pytest.raises(MalformedKey, match=f"32 bytes, this one has {length}"):
+        with pytest.raises(MalformedKey, match=f"32 bytes, but this key has {length}"):
             verify(bytes(length), b"plan", b"message", SIGNATURE)
         with pytest.raises(MalformedKey):
             SigningKey.from_bytes(bytes(length))

@@ -36,7 +36,7 @@ def test_places_are_all_used(small_secret: SecretKey) -> None:
 
 @pytest.mark.parametrize("shares", [0, 4, -1])
 def test_impossible_shares_are_refused(small_secret: SecretKey, shares: int) -> None:
-    with pytest.raises(ValueError, match="of 3 noises"):
+    with pytest.raises(ValueError, match="of 3 shares of noise"):
         make_indicator(small_secret.public, 3, shares, Stream.system())
 
 
@@ -86,7 +86,7 @@ def test_numbers_out_of_range_are_refused(small_secret: SecretKey) -> None:
             check_indicator(key, replace(good, opening=opening), 1)
     with pytest.raises(MalformedCiphertext):
         check_indicator(key, replace(good, ciphertexts=(mpz(0), good.ciphertexts[1])), 1)
-    with pytest.raises(WrongProof, match="one proof per ciphertext"):
+    with pytest.raises(WrongProof, match="one proof for each ciphertext"):
         check_indicator(key, replace(good, proofs=good.proofs[:1]), 1)
 
 
@@ -94,7 +94,7 @@ def test_broken_bytes_are_refused(small_secret: SecretKey) -> None:
     key = small_secret.public
     data = make_indicator(key, 2, 1, Stream.system()).to_bytes(key)
     for broken, parties in [(data[:-1], 2), (data + b"\0", 2), (data, 3), (b"", 2)]:
-        with pytest.raises(MalformedCiphertext, match="takes"):
+        with pytest.raises(MalformedCiphertext, match="parties has"):
             Indicator.from_bytes(key, broken, parties)
     with pytest.raises(MalformedCiphertext, match="ciphertext 0"):
         Indicator.from_bytes(key, bytes(128) + data[128:], 2)

@@ -69,5 +69,5 @@ def test_sum_with_values_in_unused_slots_is_refused() -> None:
 
 @pytest.mark.parametrize("plaintexts", [[], [mpz(0), mpz(0)]])
 def test_wrong_number_of_plaintexts_is_refused(plaintexts: list[mpz]) -> None:
-    with pytest.raises(BrokenSum, match="3 values take 1 plaintexts"):
+    with pytest.raises(BrokenSum, match="for 3 values, which take 1"):
         Packing(96, 10).unpack(plaintexts, 3)

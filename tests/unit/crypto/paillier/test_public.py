@@ -42,9 +42,9 @@ def prime(bits: int) -> mpz:
 
 BROKEN_KEYS = {
     "empty": (b"", "0 bits"),
-    "fifteen": (b"\x0f", "must have 8 bits"),
-    "2^64": ((1 << 64).to_bytes(9, "big"), "must have 72 bits"),
-    "leading zero": (b"\x00" + b"\xff" * 64, "must have 520 bits"),
+    "fifteen": (b"\x0f", "must have 8"),
+    "2^64": ((1 << 64).to_bytes(9, "big"), "must have 72"),
+    "leading zero": (b"\x00" + b"\xff" * 64, "must have 520"),
     "too short": (b"\xff" * 63, "504 bits"),
     "too long": (b"\xff" * 1025, "8200 bits"),
     "even": (((mpz(1) << 511) + 2).to_bytes(64, "big"), "prime factor below"),
@@ -102,7 +102,7 @@ def test_secret_round_trip_and_silence(small_secret: SecretKey) -> None:
     again = SecretKey.from_bytes(small_secret.to_bytes())
     assert again.public == small_secret.public
     assert repr(again) == str(again) == "SecretKey(512 bits)"
-    with pytest.raises(TypeError, match="not pickled"):
+    with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(again)
 
 
@@ -147,7 +147,7 @@ def test_broken_ciphertexts_are_refused_by_place(small_secret: SecretKey) -> Non
 
 @pytest.mark.parametrize("length", [0, 127, 129, 256])
 def test_ciphertexts_of_wrong_length_are_refused(small_secret: SecretKey, length: int) -> None:
-    with pytest.raises(MalformedCiphertext, match="1 ciphertexts take 128 bytes"):
+    with pytest.raises(MalformedCiphertext, match="expected 128"):
         ciphertexts_from_bytes(small_secret.public, b"\x01" * length, 1)
 
 

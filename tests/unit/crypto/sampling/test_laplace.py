@@ -92,7 +92,7 @@ def test_laplace_variance(alpha: Fraction, variance: float) -> None:
 
 
 def test_noise_beyond_sixty_bits_is_refused() -> None:
-    with pytest.raises(NoiseOutOfReach, match="needs 61 bits, 60 are allowed: use a larger epsilon"):
+    with pytest.raises(NoiseOutOfReach, match="needs 61 bits, but 60 are allowed: use a larger epsilon"):
         laplace_bound(Fraction(89, 2**60))
 
 
@@ -110,7 +110,7 @@ def test_a_share_needs_shares() -> None:
 
 
 def test_shares_too_wide_for_a_table_are_refused_with_the_way_out() -> None:
-    with pytest.raises(NoiseOutOfReach, match="use noise=local or noise=selected"):
+    with pytest.raises(NoiseOutOfReach, match="noise=local or noise=selected"):
         polya_share(Fraction(1, 10**6), 3, 1, STREAM)
 
 

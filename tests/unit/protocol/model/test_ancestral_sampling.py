@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
-from protocol.model.ancestral_sampling import Model
+from protocol.model.ancestral_sampling import ConditionalNetwork
 from protocol.network.network import Family, Network
 from protocol.tables.domain import Domain, Variable
 from protocol.tables.encoding import Block
@@ -15,7 +15,7 @@ TWO = Domain.of_sizes([2, 3])
 CHAIN = Network.of([Family(0), Family(1, (0,))], TWO)
 
 
-def rows(model: Model, count: int, stream: Stream, batch: int = 1 << 16) -> NDArray[np.int64]:
+def rows(model: ConditionalNetwork, count: int, stream: Stream, batch: int = 1 << 16) -> NDArray[np.int64]:
     batches = [np.stack(columns, axis=1).astype(np.int64) for columns in model.sample(count, stream, batch)]
     return np.concatenate(batches)
 
@@ -26,19 +26,21 @@ def keyed() -> Stream:
 
 def test_certain_values_are_drawn_always() -> None:
     table = Table((0, 1), np.array([[0, 0, 0], [0, 7, 0]]))
-    assert np.unique(rows(Model.fit(CHAIN, [table], TWO, [], 7), 5000, keyed()), axis=0).tolist() == [[1, 1]]
+    assert np.unique(rows(ConditionalNetwork.fit(CHAIN, [table], TWO, [], 7), 5000, keyed()), axis=0).tolist() == [
+        [1, 1]
+    ]
 
 
 def test_values_follow_their_parents() -> None:
     table = Table((0, 1), np.array([[0, 0, 5], [5, 0, 0]]))
-    drawn = rows(Model.fit(CHAIN, [table], TWO, [], 10), 5000, keyed())
+    drawn = rows(ConditionalNetwork.fit(CHAIN, [table], TWO, [], 10), 5000, keyed())
     assert np.unique(drawn, axis=0).tolist() == [[0, 2], [1, 0]]
     assert 2300 < drawn[:, 0].sum() < 2700  # 5000 fair coins: 5.6 standard deviations on either side
 
 
 def test_words_become_codes_by_their_place_among_the_cumulative_weights() -> None:
     one = Domain.of_sizes([4])
-    model = Model.fit(Network((Family(0),)), [Table((0,), np.array([1, 0, 2, 1]))], one, [], 4)
+    model = ConditionalNetwork.fit(Network((Family(0),)), [Table((0,), np.array([1, 0, 2, 1]))], one, [], 4)
     quarters = keyed().words32(1000) >> 30
     expected = np.array([0, 2, 2, 3])[quarters]
     assert rows(model, 1000, keyed())[:, 0].tolist() == expected.tolist()
@@ -50,20 +52,22 @@ def test_a_word_at_the_threshold_belongs_to_the_larger_code() -> None:
     word = int(keyed().words32(1)[0]) >> 1
     for weight, code in ((word, 1), (word + 1, 0)):
         table = Table((0,), np.array([weight, 2**31 - weight]))
-        assert rows(Model.fit(Network((Family(0),)), [table], one, [], 2**31), 1, keyed()).tolist() == [[code]]
+        assert rows(ConditionalNetwork.fit(Network((Family(0),)), [table], one, [], 2**31), 1, keyed()).tolist() == [
+            [code]
+        ]
 
 
 def test_a_parent_configuration_without_mass_takes_the_marginal_of_the_child() -> None:
     # Variable 0 comes out 1 by a table of its own; the family's table has seen no such row, but 1 and 2 in variable 1.
     alone = Table((0,), np.array([0, 9]), variance=0.5)
     family = Table((0, 1), np.array([[0, 5, 4], [0, 0, 0]]), variance=1.0)
-    drawn = rows(Model.fit(CHAIN, [alone, family], TWO, [], 9), 5000, keyed())
+    drawn = rows(ConditionalNetwork.fit(CHAIN, [alone, family], TWO, [], 9), 5000, keyed())
     assert np.unique(drawn, axis=0).tolist() == [[1, 1], [1, 2]]
     assert abs(np.mean(drawn[:, 1] == 1) - 5 / 9) < 0.05
 
 
 def test_a_table_without_rows_gives_uniform_values() -> None:
-    drawn = rows(Model.fit(CHAIN, [Table((0, 1), np.zeros((2, 3)))], TWO, [], 0), 6000, keyed())
+    drawn = rows(ConditionalNetwork.fit(CHAIN, [Table((0, 1), np.zeros((2, 3)))], TWO, [], 0), 6000, keyed())
     assert np.abs(np.unique(drawn, axis=0, return_counts=True)[1] - 1000).max() < 200
 
 
@@ -75,7 +79,7 @@ THREE_VALUES = Block((0, 1), np.array([[True, True], [True, False]]))
 def test_bits_that_are_not_in_one_family_never_make_an_invalid_code() -> None:
     independent = Network((Family(1), Family(2), Family(0)))
     tables = [Table((v,), np.array([10, 30])) for v in range(3)]
-    drawn = rows(Model.fit(independent, tables, BITS, [THREE_VALUES], 40), 4000, keyed())
+    drawn = rows(ConditionalNetwork.fit(independent, tables, BITS, [THREE_VALUES], 40), 4000, keyed())
     assert not (drawn[:, 0] & drawn[:, 1]).any()
     # Bit 1 is 1 in three of four rows and leaves bit 0 no choice; otherwise bit 0 is as its table says.
     assert abs(drawn[:, 1].mean() - 3 / 4) < 0.05
@@ -86,7 +90,7 @@ def test_a_restriction_may_leave_only_codes_that_the_table_has_not_seen() -> Non
     # Bit 0 is certainly 1, so that bit 1 has to be 0, which its table (and hence its marginal) excludes.
     independent = Network((Family(0), Family(1), Family(2)))
     tables = [Table((0,), np.array([0, 8])), Table((1,), np.array([0, 8])), Table((2,), np.array([8, 0]))]
-    drawn = rows(Model.fit(independent, tables, BITS, [THREE_VALUES], 8), 1000, keyed())
+    drawn = rows(ConditionalNetwork.fit(independent, tables, BITS, [THREE_VALUES], 8), 1000, keyed())
     assert np.unique(drawn, axis=0).tolist() == [[1, 0, 0]]
 
 
@@ -94,7 +98,7 @@ def test_codes_that_stand_for_nothing_are_not_drawn_in_a_single_variable_either(
     one = Domain.of_sizes([4])
     for counts in ([0, 0, 9, 0], [0, 0, 0, 0]):
         block = Block((0,), np.array([True, False, False, True]))
-        model = Model.fit(Network((Family(0),)), [Table((0,), np.array(counts))], one, [block], 9)
+        model = ConditionalNetwork.fit(Network((Family(0),)), [Table((0,), np.array(counts))], one, [block], 9)
         assert np.unique(rows(model, 200, keyed())).tolist() == [0, 3]
 
 
@@ -102,7 +106,7 @@ def test_generalised_parents_are_read_from_their_base_variable() -> None:
     domain = Domain((Variable("A", 4, 0), Variable("B", 2, 1), Variable("A'", 2, 0, (0, 1, 1, 0))))
     network = Network.of([Family(0), Family(1, (2,))], domain)
     tables = [Table((0,), np.array([5, 5, 5, 5])), Table((1, 2), np.array([[10, 0], [0, 10]]))]
-    drawn = rows(Model.fit(network, tables, domain, [], 20), 1000, keyed())
+    drawn = rows(ConditionalNetwork.fit(network, tables, domain, [], 20), 1000, keyed())
     assert np.unique(drawn, axis=0).tolist() == [[0, 0], [1, 1], [2, 1], [3, 0]]
 
 
@@ -110,13 +114,13 @@ def test_columns_come_in_the_order_of_the_variables_and_in_small_integers() -> N
     domain = Domain.of_sizes([1, 256, 257])
     network = Network((Family(2), Family(1), Family(0)))
     tables = [Table((v,), np.eye(domain.sizes[v])[-1]) for v in range(3)]
-    (columns,) = Model.fit(network, tables, domain, [], 1).sample(10, keyed())
+    (columns,) = ConditionalNetwork.fit(network, tables, domain, [], 1).sample(10, keyed())
     assert [column.dtype for column in columns] == [np.uint8, np.uint8, np.uint16]
     assert [column.tolist() for column in columns] == [[0] * 10, [255] * 10, [256] * 10]
 
 
 def test_the_same_stream_gives_the_same_rows() -> None:
-    model = Model.fit(CHAIN, [Table((0, 1), np.array([[1, 2, 3], [6, 5, 4]]))], TWO, [], 21)
+    model = ConditionalNetwork.fit(CHAIN, [Table((0, 1), np.array([[1, 2, 3], [6, 5, 4]]))], TWO, [], 21)
     first, again = (rows(model, 1000, keyed(), batch=300) for _ in range(2))
     assert first.tolist() == again.tolist()
     assert first.tolist() != rows(model, 1000, Stream.keyed(b"another seed"), batch=300).tolist()
@@ -124,5 +128,5 @@ def test_the_same_stream_gives_the_same_rows() -> None:
 
 @pytest.mark.parametrize(("count", "sizes"), [(0, []), (7, [7]), (10, [10]), (25, [10, 10, 5])])
 def test_rows_come_in_batches(count: int, sizes: list[int]) -> None:
-    model = Model.fit(CHAIN, [Table((0, 1), np.ones((2, 3)))], TWO, [], 6)
+    model = ConditionalNetwork.fit(CHAIN, [Table((0, 1), np.ones((2, 3)))], TWO, [], 6)
     assert [len(columns[0]) for columns in model.sample(count, keyed(), batch=10)] == sizes

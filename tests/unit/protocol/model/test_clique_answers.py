@@ -1,12 +1,12 @@
-"""Answering: whatever the tables and however a clique is cut, the answers are plain sums, and spreading undoes them."""
+"""Answers of a clique are plain sums, however the clique is divided, and spreading is their transpose."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.model import clique_answers as answering
-from protocol.model.clique_answers import reader
+from protocol.model import clique_answers as module
+from protocol.model.clique_answers import clique_answers
 
 SIZES = (2, 3, 1, 4, 2, 5)
 CLIQUE = (4, 1, 5, 0, 2)  # in any order
@@ -26,8 +26,8 @@ def test_answers_are_sums_and_spreading_is_their_transpose(largest_side, tables,
     random = np.random.default_rng(seed)
     shares = random.random([SIZES[v] for v in CLIQUE])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answering, "_LARGEST_SIDE", largest_side)
-        asked = reader(SIZES, CLIQUE, tables)
+        patch.setattr(module, "_LARGEST_SIDE", largest_side)
+        asked = clique_answers(SIZES, CLIQUE, tables)
     answers = asked.answers(shares)
     assert answers == pytest.approx(np.concatenate([summed(shares, table) for table in tables]))
     weights = random.normal(size=answers.size)
@@ -36,7 +36,7 @@ def test_answers_are_sums_and_spreading_is_their_transpose(largest_side, tables,
 
 def test_a_variable_with_many_codes_needs_no_square_of_them():
     sizes, tables = (20_000, 2, 2), [(0, 1), (0, 2), (1, 2), (0,)]
-    asked = reader(sizes, (0, 1, 2), tables)
+    asked = clique_answers(sizes, (0, 1, 2), tables)
     assert not hasattr(asked, "left")
     shares = np.ones(sizes)
     assert asked.answers(shares).tolist() == [2.0] * 80_000 + [20_000.0] * 4 + [4.0] * 20_000

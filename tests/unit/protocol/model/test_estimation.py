@@ -21,13 +21,13 @@ def random_table(seed=0, rows=1000):
     )
 
 
-def heard(table):
+def weighted(table):
     return Weighted(table.variables, table.counts, np.full(table.counts.shape, 1 / table.variance))
 
 
 def fitted(tables, total=1000, sizes=SIZES):
     even = [np.full(size, 1 / size) for size in sizes]
-    return fit(sizes, [table.variables for table in tables], [heard(table) for table in tables], total, even)
+    return fit(sizes, [table.variables for table in tables], [weighted(table) for table in tables], total, even)
 
 
 def test_exact_tables_are_answered_exactly_and_what_they_leave_open_is_independent():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crypto.randomness import Stream
-from protocol.model.estimation import Model
+from protocol.model.estimation import GraphicalModel
 from protocol.model.junction_tree import JunctionTree
 from protocol.model.systematic_sampling import cumulative_shares, draw_rows, systematic
 
@@ -16,7 +16,7 @@ SIZES = (3, 2, 4)
 def chain_model():
     tree = JunctionTree.of(SIZES, [(0, 1), (1, 2)])
     random = np.random.default_rng(3)
-    return Model(tree, tuple(tree.marginals([random.normal(size=tree.shape(c)) for c in tree.cliques])[0]))
+    return GraphicalModel(tree, tuple(tree.marginals([random.normal(size=tree.shape(c)) for c in tree.cliques])[0]))
 
 
 def drawn(rows, batch=1 << 16):

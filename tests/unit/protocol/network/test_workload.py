@@ -81,7 +81,7 @@ def test_counting_stops_where_it_is_too_much():
 def test_what_is_too_much_even_without_parents_is_refused():
     # d sizes in d - 1 stages: 66 tables of 2^16 cells are more than 2^22.
     domain = Domain.of_sizes([1 << 16] * 12)
-    with pytest.raises(PlanError, match="even without parents 12 variables mean too many cells to compare"):
+    with pytest.raises(PlanError, match="even without parents, 12 variables make too many cells to compare"):
         affordable(domain, Limits(cells=8), "R", comparing_all=True)
     with pytest.raises(PlanError, match="even without parents"):
         affordable(domain, Limits(degree=0), "R", comparing_all=True)

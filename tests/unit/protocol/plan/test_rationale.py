@@ -43,7 +43,7 @@ def test_the_budget_is_divided_in_words_that_add_up():
         ({"insiders": 1}, "keeps 1.5 shares of noise"),
         ({"insiders": 0}, "keeps one full share of noise"),
         ({"insiders": 2, "noise": "selected"}, "keeps 3 full shares of noise"),
-        ({"noise": "local"}, "keeps 3 full shares of noise, one of every party"),
+        ({"noise": "local"}, "keeps 3 full shares of noise (one from every party)"),
         ({"privacy": "zcdp"}, "it is Gaussian, and needs a delta"),
         ({"insiders": 0}, "nobody is protected from a party"),
     ],

@@ -147,7 +147,7 @@ def test_a_rule_for_one_column_leaves_the_others():
     [
         ({"sex": "clamp"}, 'The rule clamp for "sex" needs numbers; choose another rule.'),
         ({"age": "missing"}, 'The rule missing for "age" needs a missing token in the schema; choose another rule.'),
-        ({"agee": "clamp"}, 'The rule for "agee" is for no attribute of the schema; correct the name.'),
+        ({"agee": "clamp"}, 'The schema has no attribute "agee", for which a rule is given; correct the name.'),
     ],
 )
 def test_a_rule_that_cannot_work_is_refused(rules, sentence):
