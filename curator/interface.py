@@ -221,7 +221,7 @@ class PlanForecast(Told):
         list[str],
         Field(
             description="why the plan is as it is, in words",
-            examples=[["The budget pays for: 95 % counting all pairs by views, 5 % counting what is left."]],
+            examples=[["The budget is divided: 95 % for counting all pairs by views, 5 % for counting what is left."]],
         ),
     ]
     steps: list[StepForecast]
