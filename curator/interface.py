@@ -192,7 +192,7 @@ class Prediction(Told):
         str,
         Field(
             description="what it rests on, or why there is none",
-            examples=["18 % of it is noise in pairs that are counted, the rest lies in pairs that are not"],
+            examples=["18 % of it is noise in the pairs that are counted; the rest is due to pairs left out"],
         ),
     ]
 
