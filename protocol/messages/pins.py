@@ -15,7 +15,7 @@ _CONTEXT = b"dp-subn v1 introduction"
 
 
 def pin_of(curator_key: bytes, ca: str) -> str:
-    """128 bits of the hash of key and CA: finding a second pair with this pin takes 2^128 trials.
+    """The first 128 bits of the hash of key and CA: finding a second pair with this pin takes 2^128 trials.
 
     `ca` is the PEM text as it is sent. It is empty where a public CA, which every machine trusts, issued the curator's
     certificate.

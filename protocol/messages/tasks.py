@@ -1,6 +1,6 @@
 """Every message between the curator and a party: frozen, versioned, closed to unknown fields.
 
-It does not know who may send what when (`protocol.run.curator`, `protocol.run.party`) or how bytes travel.
+It does not know the order of messages (`protocol.run.curator`, `protocol.run.party`), or how bytes travel.
 
 On the wire a message is MAGIC, the length of its header (4 bytes, big endian), the header as canonical JSON, and
 its blob: ciphertexts or 64-bit words. Nothing is ever evaluated, and equal messages have equal bytes.

@@ -7,7 +7,7 @@ monotonic clock.
 from dataclasses import dataclass, field
 
 LARGEST_JUMP_MS = 10_000
-LARGEST_DIFFERENCE_MS = 60_000  # a fifth of the difference at which requests are refused (`messages.signatures`)
+LARGEST_DIFFERENCE_MS = 60_000  # a fifth of the largest difference that `protocol.messages.signatures` allows
 SHOWN_MS = 60_000  # how long a jump is reported
 HEARD_MS = 600_000  # how long a peer's time counts
 

@@ -1,4 +1,4 @@
-"""Findings of the `doctor` commands: one line for each check, with a verdict and a remedy.
+"""Findings of the doctor commands: one line for each check, with a verdict and a remedy.
 
 It does not know the checks, except the few that both shells share.
 """
