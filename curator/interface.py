@@ -115,7 +115,7 @@ class Prediction(Told):
         str,
         Field(
             description="what it rests on, or why there is none",
-            examples=["18 % of it is noise in pairs that are counted, the rest lies in pairs that are not"],
+            examples=["18 % of it is noise in the pairs that are counted; the rest is due to pairs left out"],
         ),
     ]
 
@@ -144,7 +144,7 @@ class PlanForecast(Told):
         list[str],
         Field(
             description="why the plan is as it is, in words",
-            examples=[["The budget pays for: 95 % counting all pairs by views, 5 % counting what is left."]],
+            examples=[["The budget is divided: 95 % for counting all pairs by views, 5 % for counting what is left."]],
         ),
     ]
     steps: list[StepForecast]

@@ -1,1 +1,1 @@
-"""What is computed and said, in which order, at what privacy price. It does not know sockets, files or clocks."""
+"""The protocol: computations, messages, their order and their privacy price, without sockets, files or clocks."""

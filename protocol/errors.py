@@ -1,25 +1,25 @@
-"""What can go wrong in a run, by who is at fault, as one tree.
+"""Errors of a run as one tree, by the side that is at fault.
 
 SubnError
-├── OperatorError            what the operator or data owner wrote cannot work
+├── OperatorError            the operator's or data owner's input cannot work
 │   ├── SchemaError          the schema contradicts itself
 │   ├── DataError            a table does not fit its schema
 │   └── PlanError            the plan cannot be run, paid for or understood
-│       └── PriceError       it costs somebody more than epsilon
-├── ManifestError            a published result does not prove what it claims
-└── PeerError                a message that this side must refuse; carries `culprit`
-    ├── MalformedMessage     it is not a message of this protocol version
-    ├── OutOfTurn            it is a message, but not one that is expected now
-    └── FailedCheck          it is expected, but its content fails a check
+│       └── PriceError       the plan costs somebody more than epsilon
+├── ManifestError            a published result does not prove its claims
+└── PeerError                this side must refuse a message; carries `culprit`
+    ├── MalformedMessage     the bytes are not a message of this protocol version
+    ├── OutOfTurn            the message is not expected now
+    └── FailedCheck          the message is expected, but its content fails a check
 
 It does not know exit codes or HTTP: the shells map the tree, each in one place.
 """
 
-CURATOR = "curator"  # how errors name the curator; no party may be called so
+CURATOR = "curator"  # the curator's name in errors; no party may have this name
 
 
 class SubnError(Exception):
-    """Base of the tree. Its text is one clear sentence: what was found, what was expected, what to do."""
+    """Base of the tree. The text is one clear sentence: what was found, what was expected, what to do."""
 
 
 class OperatorError(SubnError):
@@ -47,7 +47,7 @@ class ManifestError(SubnError):
 
 
 class PeerError(SubnError):
-    """`culprit` names the party, or "curator"."""
+    """Refusal of a message; `culprit` names the sender: a party, or "curator"."""
 
     def __init__(self, culprit: str, what: str) -> None:
         super().__init__(f"{culprit}: {what}")

@@ -1,6 +1,6 @@
 """Exact numbers: budgets are fractions from the command line to the ledger.
 
-It does not know what the numbers stand for.
+It does not know the meaning of the numbers.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-# Ratios may be longer, so that what is worked out from a decimal (budgets, their parts) can be written and read again.
+# Ratios may be longer, so that fractions computed from decimals (budgets, their parts) can be written and read again.
 _EXACT = re.compile(r"[+-]?((\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE]-[0-4]?\d)?|\d{1,100}/\d{1,100})", re.ASCII)
 _LONGEST_ECHO = 60
 
@@ -20,7 +20,7 @@ Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # as `digest` writes it
 
 
 def exact(value: object) -> Fraction:
-    """A fraction from "0.8", "4/5", "1e-9", an integer or a fraction; a binary float is refused: it is none of them."""
+    """A fraction from "0.8", "4/5", "1e-9", an integer or a fraction; `ValueError` for anything else, even a float."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -36,14 +36,14 @@ Exact = Annotated[Fraction, BeforeValidator(exact), PlainSerializer(str, return_
 
 
 def allocate(amount: Fraction, weights: Sequence[int]) -> tuple[Fraction, ...]:
-    """Shares of `amount` in proportion to `weights`; they add up to it exactly."""
+    """Shares of `amount` in proportion to `weights`, which add up to `amount` exactly."""
     total = sum(weights)
     shares = {weight: amount * weight / total for weight in set(weights)}
     return tuple(shares[weight] for weight in weights)
 
 
 def proportional_counts(count: int, weights: Sequence[int]) -> tuple[int, ...]:
-    """`count` things dealt out in proportion to `weights` (largest remainder, ties to the earlier)."""
+    """Numbers that add up to `count`, in proportion to `weights` (largest remainder, ties to the earlier)."""
     total = sum(weights)
     counts = [count * weight // total for weight in weights]
     by_remainder = sorted(range(len(weights)), key=lambda i: (-(count * weights[i] % total), i))
@@ -53,7 +53,7 @@ def proportional_counts(count: int, weights: Sequence[int]) -> tuple[int, ...]:
 
 
 def canonical_json(value: Any) -> bytes:
-    """The one spelling of a JSON value, so that equal values have equal hashes."""
+    """The only spelling of a JSON value, so that equal values have equal hashes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 

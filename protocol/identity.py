@@ -1,4 +1,4 @@
-"""The identity of a party: its own keys.
+"""The identity of a party: its private keys for signing and key exchange.
 
 It does not know runs.
 """
@@ -11,7 +11,7 @@ from crypto.signing import SigningKey
 
 @dataclass(frozen=True)
 class Identity:
-    """A party's own keys; their public halves stand in every plan's roster."""
+    """A party's own keys; every plan's roster holds their public halves."""
 
     signing: SigningKey = field(repr=False)
     exchange: ExchangeKey = field(repr=False)

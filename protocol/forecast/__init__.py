@@ -1,1 +1,1 @@
-"""What a plan will cost and how good its table will be, from public numbers alone."""
+"""Forecasts of a plan's cost and of its table's error, from public numbers alone."""

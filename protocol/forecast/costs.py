@@ -1,6 +1,6 @@
-"""What a plan will cost and how good its answers can be, before anything is spent: from public numbers alone.
+"""Forecast of a plan's cost and of the noise in its answers, from public numbers alone, before anything is spent.
 
-It does not know data: what depends on the network is bounded by the plan's limits.
+It does not know data: sizes that depend on the network are bounded by the plan's limits.
 """
 
 import math
@@ -12,7 +12,7 @@ from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout
 from protocol.stages.registry import stage_of
 
-# Measured on one core: what a party does with one ciphertext, and the curator with one sum of them (3072 bits).
+# Measured on one core with 3072-bit keys: a party's work per ciphertext, and the curator's per sum of ciphertexts.
 _SECONDS_PER_CIPHERTEXT = 0.006
 _SECONDS_PER_DECRYPTION = 0.009
 _MEASURED_BITS = 3072
@@ -20,7 +20,7 @@ _MEASURED_BITS = 3072
 
 @dataclass(frozen=True)
 class StepForecast:
-    """`tables`, `cells`, `bytes` and `error` are upper bounds where the network decides them."""
+    """Forecast of one step; `tables`, `cells`, bytes and `error` are upper bounds if they depend on the network."""
 
     name: str
     parties: int
@@ -29,7 +29,7 @@ class StepForecast:
     ciphertexts: int
     bytes_per_party: int
     seconds: float
-    error: float | None  # expected total variation distance of a table from the true one, by noise alone
+    error: float | None  # expected total variation distance of a table from the true table, by noise alone
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What the tables of a plan will say about pairs of attributes: how noisily they count one, or that they leave it out.
+"""Forecast of which pairs of attributes a plan's tables will count, with how much noise, and which they leave out.
 
-It does not know what noise does to a table (`protocol.forecast.typical_tables`), and it foresees no network: only how
-many pairs one will hold.
+It does not know how noise distorts a table (`protocol.forecast.typical_tables`). It does not predict the network
+itself, only how many pairs the network will hold.
 """
 
 import math
@@ -14,8 +14,8 @@ from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks,
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 
-_SENSITIVITY = {"R": 3, "F": 1, "M": 1}  # of a score, in rows; score I below epsilon 1 chooses nearly at random
-_SURE = 10  # how many times as likely a strong pair is picked at most: the strongest come to an end
+_SENSITIVITY = {"R": 3, "F": 1, "M": 1}  # of a score, in rows; score I chooses nearly at random below epsilon 1
+_LARGEST_GAIN = 10  # upper limit on how much more likely strong pairs are picked; there are only so many of them
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Counted:
 
 @dataclass(frozen=True)
 class Evidence:
-    kinds: Mapping[Shape, int]  # how many pairs of attributes have this shape
+    kinds: Mapping[Shape, int]  # number of pairs of attributes, by shape
     single: Mapping[int, float]  # variance of the noise in the count of one category, by its attribute's size
     pairs: Mapping[Shape, Counted]
     strength: float  # mean distance from independence of the pairs that are left out
     rows: int  # that a table counts
-    is_fitted: bool  # together, by a model that believes no more dependence than the tables bear out
-    tables: float = 1.0  # as many independent tables like it the published one is the mean of
-    weight: float = 1.0  # of it in that mean
+    is_fitted: bool  # by a model of all tables, which assumes no more dependence than the tables support
+    tables: float = 1.0  # number of independent tables whose mean is published (method independent)
+    weight: float = 1.0  # of this evidence in that mean
 
     @property
     def all_pairs(self) -> int:
@@ -50,18 +50,18 @@ def kinds_of(sizes: Sequence[int]) -> dict[Shape, int]:
     return found | {(a, a): math.comb(n, 2) for a, n in many if n > 1}
 
 
-def lean_of(plan: Plan, party: int, epsilon: float) -> float:
-    """How a private pick of a party prefers a pair one row stronger for each of its rows: in the exponent."""
+def preference_of(plan: Plan, party: int, epsilon: float) -> float:
+    """The exponent by which a party's private pick favours a pair, per unit of strength."""
     return epsilon * plan.members[party].rows / (2 * _SENSITIVITY.get(plan.score, math.inf))
 
 
-def eagerness(lean: float) -> float:
-    """How many times as likely a pair is picked for its strength, over all strengths."""
-    return min(float(_SURE), strength_of_picks(lean) / STRENGTH)
+def likelihood_gain(preference: float) -> float:
+    """The mean factor by which strength raises the likelihood of a pick, over pairs of all strengths."""
+    return min(float(_LARGEST_GAIN), strength_of_picks(preference) / STRENGTH)
 
 
 def left_out(pairs: int, held: float, gained: float) -> float:
-    """The mean strength of the other pairs, if those that are held have this strength together."""
+    """The mean strength of the pairs that are left out, if the `held` pairs have the strength `gained` in total."""
     if held >= pairs:
         return 0.0
     best = held * strength_of_strongest(held / pairs) if held else 0.0

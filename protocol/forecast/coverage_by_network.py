@@ -1,13 +1,13 @@
-"""What a network's families will say about pairs of attributes: each child is counted beside as many parents as fit.
+"""Coverage by a network's families: each child is counted together with as many parents as fit.
 
-It does not know which network it will be; method independent's parties each have their own.
+It does not know the network itself. With method independent, each party has a network of its own.
 """
 
 import math
 from dataclasses import replace
 from fractions import Fraction
 
-from protocol.forecast.coverage import Counted, Evidence, kinds_of, lean_of, left_out, sizes_of
+from protocol.forecast.coverage import Counted, Evidence, kinds_of, left_out, preference_of, sizes_of
 from protocol.forecast.typical_tables import strength_of_picks
 from protocol.network.limits import Limits
 from protocol.plan.plan import Plan
@@ -15,10 +15,13 @@ from protocol.plan.terms import Terms
 
 
 def evidence_of_networks(terms: Terms) -> list[Evidence]:
-    """Of the one network; method independent: of each party's, those with about as many rows looked at as alike."""
+    """Return the evidence for the run's network.
+
+    With method `independent`, return one entry per group of parties with similar row counts.
+    """
     plan = terms.plan
     if plan.method != "independent":
-        return [_of_network(terms, terms.limits, plan.total_rows, _lean(terms))]
+        return [_of_network(terms, terms.limits, plan.total_rows, _mean_preference(terms))]
     alike: dict[int, list[int]] = {}
     for party, member in enumerate(plan.members):
         alike.setdefault(round(2 * math.log2(member.rows)), []).append(party)
@@ -26,7 +29,9 @@ def evidence_of_networks(terms: Terms) -> list[Evidence]:
     tables = 1 / math.fsum(weight**2 for weight in weights)
     return [
         replace(
-            _of_network(terms, terms.local_limits(group[0]), plan.members[group[0]].rows, _own_lean(plan, group[0])),
+            _of_network(
+                terms, terms.local_limits(group[0]), plan.members[group[0]].rows, _own_preference(plan, group[0])
+            ),
             tables=tables,
             weight=math.fsum(weights[party] for party in group),
         )
@@ -34,7 +39,7 @@ def evidence_of_networks(terms: Terms) -> list[Evidence]:
     ]
 
 
-def _of_network(terms: Terms, limits: Limits, rows: int, lean: float) -> Evidence:
+def _of_network(terms: Terms, limits: Limits, rows: int, preference: float) -> Evidence:
     plan, sizes = terms.plan, sizes_of(terms)
     kinds, parents = kinds_of(sizes), _parents(sizes, limits) if _has_structure(plan) else dict.fromkeys(sizes, 0.0)
     largest = max(limits.cells or 2 ** (1 + (limits.degree or 0)), max(sizes))
@@ -49,7 +54,7 @@ def _of_network(terms: Terms, limits: Limits, rows: int, lean: float) -> Evidenc
         kinds,
         {size: variance * cells[size] / size for size in sizes},
         {shape: Counted(share, variance * max(1.0, usual / math.prod(shape))) for shape in fitting},
-        left_out(sum(kinds.values()), held, held * strength_of_picks(lean)),
+        left_out(sum(kinds.values()), held, held * strength_of_picks(preference)),
         rows,
         False,
     )
@@ -60,7 +65,7 @@ def _has_structure(plan: Plan) -> bool:
 
 
 def _parents(sizes: list[int], limits: Limits) -> dict[int, float]:
-    """How many parents a child of each size has: as many as fit beside it, but not more than are placed before it."""
+    """The number of parents of a child, by its size: as many as fit, but not more than are placed before the child."""
     placed, scale = (len(sizes) - 1) / 2, math.fsum(math.log(size) for size in sizes) / len(sizes)
     found = {}
     for size in set(sizes):
@@ -70,29 +75,32 @@ def _parents(sizes: list[int], limits: Limits) -> dict[int, float]:
 
 
 def _families(terms: Terms, limits: Limits) -> int:
-    """That are not part of others: in a network of bits the first ones nest."""
+    """The number of families that are not part of others; in a network of bits the first families nest."""
     return max(1, terms.domain.count - (limits.degree or 0 if terms.domain.is_binary else 0))
 
 
 def _noise(plan: Plan, budget: Fraction) -> float:
-    """The variance in a cell of a family's table."""
+    """The variance of the noise in a cell of a family's table."""
     rate = plan.definition.rate(budget)
     return plan.definition.variance(rate) if plan.method == "independent" else plan.noise_mode.retained_variance(rate)
 
 
-def _lean(terms: Terms) -> float:
-    """The mean over all parties. DP-CCBN compares noisy tables and leans nowhere: the noisiest seem the strongest."""
+def _mean_preference(terms: Terms) -> float:
+    """The mean preference over all parties.
+
+    DP-CCBN compares noisy tables and prefers no pair for its strength: the noisiest tables seem the strongest.
+    """
     plan = terms.plan
     if plan.method != "dp-subn" or not plan.split[1]:
         return 0.0
     placing = {party: plan.split[1] / picks for party, picks in enumerate(plan.picks) if picks}
-    return math.fsum(_lean_at(plan, party, budget) for party, budget in placing.items()) / len(placing)
+    return math.fsum(_preference_at(plan, party, budget) for party, budget in placing.items()) / len(placing)
 
 
-def _own_lean(plan: Plan, party: int) -> float:
-    """A party that stands alone places all variables but the first privately, as many as the plan's picks are."""
-    return _lean_at(plan, party, plan.split[0] / max(1, sum(plan.picks) - 1))
+def _own_preference(plan: Plan, party: int) -> float:
+    """The preference of a party that models its rows alone, and places every variable but the first privately."""
+    return _preference_at(plan, party, plan.split[0] / max(1, sum(plan.picks) - 1))
 
 
-def _lean_at(plan: Plan, party: int, budget: Fraction) -> float:
-    return lean_of(plan, party, float(plan.definition.choice_epsilon(budget, plan.choice)))
+def _preference_at(plan: Plan, party: int, budget: Fraction) -> float:
+    return preference_of(plan, party, float(plan.definition.choice_epsilon(budget, plan.choice)))

@@ -1,6 +1,6 @@
-"""What a plan's picks will say about pairs of attributes: those that the model answers worst are counted.
+"""Coverage by private picks: the pairs that the model reproduces worst are counted.
 
-It does not know which pairs they will be: how strong they are, and how large, follows from how private picks lean.
+It does not know which pairs will be picked: their strengths and sizes follow from the preference of private picks.
 """
 
 import math
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from protocol.forecast.coverage import Counted, Evidence, eagerness, kinds_of, lean_of, left_out, sizes_of
+from protocol.forecast.coverage import Counted, Evidence, kinds_of, left_out, likelihood_gain, preference_of, sizes_of
 from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
@@ -21,25 +21,26 @@ _UNITS = 10**9  # to which a table's share of a budget is rounded
 
 @dataclass(frozen=True)
 class _Round:
-    """Picks of all parties, one after the other, and the pass that counts what they picked."""
+    """Picks of all parties, one after the other, and the pass that counts the picked pairs."""
 
     picking: tuple[Step, ...]
-    picks: tuple[int, ...]  # private ones, by party
+    picks: tuple[int, ...]  # private picks, by party
     counting: Step
-    options: int  # of one pick, about
+    options: int  # of one pick, approximately
 
 
 def evidence_of_picks(terms: Terms) -> Evidence:
+    """Return the evidence for the pairs that all rounds of picks are expected to count."""
     plan, sizes = terms.plan, sizes_of(terms)
     kinds = kinds_of(sizes)
     pairs, held, gained = sum(kinds.values()), 0.0, 0.0
     counted = {shape: Counted(0.0, 0.0) for shape in kinds}
     for one in _rounds(terms, pairs):
-        lean = _lean(plan, one)
-        likely = _likely(terms, one, kinds, lean)
-        number = min(_number(one, likely, pairs, lean), pairs - held)
+        preference = _mean_preference(plan, one)
+        likely = _likely(terms, one, kinds, preference)
+        number = min(_number(one, likely, pairs, preference), pairs - held)
         counted = _also(plan, counted, kinds, one.counting.budget, {k: number * share for k, share in likely.items()})
-        held, gained = held + number, gained + number * strength_of_picks(lean)
+        held, gained = held + number, gained + number * strength_of_picks(preference)
     return Evidence(kinds, _single(terms, sizes), counted, left_out(pairs, held, gained), plan.total_rows, True)
 
 
@@ -53,7 +54,7 @@ def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:
 
 
 def _rounds(terms: Terms, pairs: int) -> Iterator[_Round]:
-    """The tree first, whose very first variable is drawn blindly, then the rounds of further pairs."""
+    """The picks of the tree, except for its very first variable, which is drawn at random; then the further pairs."""
     plan = terms.plan
     passes = [step for step in terms.steps if step.stage in ("tables", "parameters")]
     tree = tuple(step for step in terms.steps if step.stage == "initial")
@@ -67,29 +68,32 @@ def _rounds(terms: Terms, pairs: int) -> Iterator[_Round]:
         yield _Round(tuple(further[round_ * each : (round_ + 1) * each]), plan.further, counting, pairs)
 
 
-def _lean(plan: Plan, one: _Round) -> float:
-    """The mean over all picks."""
+def _mean_preference(plan: Plan, one: _Round) -> float:
+    """The mean preference over all picks of a round."""
     found = 0.0
     for step in one.picking:
         (party,) = step.parties
         if one.picks[party] and step.budget:
             epsilon = plan.definition.choice_epsilon(step.budget / one.picks[party], plan.choice)
-            found += one.picks[party] * lean_of(plan, party, float(epsilon))
+            found += one.picks[party] * preference_of(plan, party, float(epsilon))
     return found / max(1, sum(one.picks))
 
 
-def _likely(terms: Terms, one: _Round, kinds: Mapping[Shape, int], lean: float) -> dict[Shape, float]:
-    """How likely a pick is of each shape before it is weighed for strength: its score takes its cells' noise off."""
+def _likely(terms: Terms, one: _Round, kinds: Mapping[Shape, int], preference: float) -> dict[Shape, float]:
+    """Relative likelihood of picks of each shape, strength aside: a pair's score subtracts the noise of its cells."""
     noise = coming_noise(terms, one.picking[0]) / terms.plan.total_rows
-    bounded = min(lean, 1 / STRENGTH)  # beyond it the best are taken for certain, and strengths decide
+    bounded = min(preference, 1 / STRENGTH)  # beyond it the best pairs are certain to be picked, and strengths decide
     whole = sum(kinds.values())
     return {shape: many / whole * math.exp(-bounded * math.prod(shape) * noise / 2) for shape, many in kinds.items()}
 
 
-def _number(one: _Round, likely: dict[Shape, float], pairs: int, lean: float) -> float:
-    """How many pairs are picked: a pick may say that none is worth its noise. `likely` adds up to 1 afterwards."""
+def _number(one: _Round, likely: dict[Shape, float], pairs: int, preference: float) -> float:
+    """The expected number of pairs picked: a pick may decline all pairs as not worth their noise.
+
+    Afterwards `likely` adds up to 1.
+    """
     whole = math.fsum(likely.values())
-    weight = one.options * whole * eagerness(lean)
+    weight = one.options * whole * likelihood_gain(preference)
     for shape in likely:
         likely[shape] = likely[shape] / whole if whole else 0.0
     return min(float(pairs), sum(one.picks) * weight / (1 + weight))
@@ -98,7 +102,7 @@ def _number(one: _Round, likely: dict[Shape, float], pairs: int, lean: float) ->
 def _also(
     plan: Plan, counted: Mapping[Shape, Counted], kinds: Mapping[Shape, int], budget: Fraction, new: dict[Shape, float]
 ) -> dict[Shape, Counted]:
-    """What is counted after a pass over so many new pairs, which share its budget as the roots of their cells."""
+    """The coverage after a pass over the `new` numbers of pairs, which share its budget by the roots of their cells."""
     roots = math.fsum(number * math.sqrt(math.prod(shape)) for shape, number in new.items())
     found = {}
     for shape, former in counted.items():

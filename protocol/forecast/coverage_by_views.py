@@ -1,4 +1,4 @@
-"""What views say about every pair of attributes: all are counted, each in one view, and every attribute in many.
+"""Coverage by views: every pair of attributes is counted in exactly one view, and every attribute in many views.
 
 It does not know networks or picks.
 """
@@ -11,10 +11,11 @@ from protocol.forecast.typical_tables import Shape
 from protocol.plan.terms import Terms
 from protocol.stages.registry import stage_of
 
-_LEAST = 1e-9  # variance; with so much budget that no noise is drawn at all
+_LEAST = 1e-9  # variance, instead of 0 for budgets so large that no noise is drawn
 
 
 def evidence_of_views(terms: Terms) -> Evidence:
+    """Return the evidence for all pairs, each counted by its view."""
     plan, sizes = terms.plan, sizes_of(terms)
     step = next(step for step in terms.steps if step.stage == "correlations")
     views, rates = terms.cover.views, stage_of(terms, step).noise_rates(terms, step, terms.cover.view_cells)

@@ -1,7 +1,8 @@
-"""The error that a plan's synthetic table will have, predicted before anything is spent: from public numbers alone.
+"""Prediction of the error of a plan's synthetic table, from public numbers alone, before anything is spent.
 
 It does not know rows. The error is the total variation distance between the published table and the parties' rows,
-averaged over all pairs of attributes. `prediction.md` has the argument, the assumptions, and how far to trust it.
+averaged over all pairs of attributes. `prediction.md` holds the argument, the assumptions, and the limits of the
+prediction.
 """
 
 import math
@@ -16,37 +17,38 @@ from protocol.forecast.typical_tables import Shape, drawn, noise_believed, noise
 from protocol.plan.terms import Terms
 
 FACTOR = 1.5  # within which a prediction is meant to hold
-_STILL_THERE = 1.0  # noise after the fit, over that of the best combination of all tables: the fit reaches it
-_DRAWN_EVENLY = 0.4  # of the error of rows drawn one by one, where rows are drawn evenly from a fitted model
-_WEAK_STRONG = (0.5, 2.0)  # how much weaker or stronger than usual attributes may hang together
-_DROWNED = 1 / 20  # with so much noise in it, a pair of two-valued attributes is as strong as is assumed: who knows?
-_MOST_UNKNOWN = 0.25  # of the error may hang on how strongly two-valued attributes hang together
+_STILL_THERE = 1.0  # noise after the fit over the noise of the best combination of all tables; the fit reaches it
+_DRAWN_EVENLY = 0.4  # error of rows drawn evenly from a fitted model over the error of rows drawn one by one
+_WEAK_STRONG = (0.5, 2.0)  # how much weaker or stronger than usual the dependence of attributes may be
+# Noise above which the prediction for pairs of two-valued attributes rests on their assumed strength alone.
+_TOO_NOISY = 1 / 20
+_MOST_UNKNOWN = 0.25  # share of the error that may depend on the assumed strength of two-valued attributes' dependence
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """`error` lies between `low` and `high`: where attributes hang together half, or twice, as much as is usual."""
+    """A predicted error; `low` and `high` hold for dependence half and twice as strong as usual."""
 
-    error: float | None  # None, as are the bounds, where public numbers do not tell it within FACTOR
+    error: float | None  # None, like its bounds, if public numbers do not tell the error within FACTOR
     low: float | None
     high: float | None
-    noise: float  # the part of noise in pairs that are counted
-    left_out: float  # the part of pairs that are not counted
-    why: str  # what it rests on, or why there is none
+    noise: float  # the part due to noise in pairs that are counted
+    left_out: float  # the part due to pairs that are not counted
+    why: str  # the composition of the error, or the reason why there is no prediction
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The pairs of one shape, as one evidence has them."""
+    """The pairs of attributes of one shape, as the evidence of one table counts or ignores them."""
 
     shape: Shape
     counted: float  # the share of all pairs that is counted
-    ignored: float
-    single: float  # error of a pair that is counted, by noise in its two attributes
-    joint: float  # by noise in what they have in common
+    ignored: float  # the share of all pairs that is not counted
+    single: float  # error of a counted pair, by noise in its two single attributes
+    joint: float  # error of a counted pair, by noise in the dependence of its attributes
     is_fitted: bool
-    alone: float  # error of a pair that is not, by noise in its two attributes
-    strength: float  # of a pair that is not
+    alone: float  # error of an ignored pair, by noise in its two single attributes
+    strength: float  # of an ignored pair
 
     def noise(self, times: float = 1.0) -> float:
         joint = noise_believed(self.shape, self.joint, times) if self.is_fitted else self.joint
@@ -57,17 +59,17 @@ class _Part:
 
     @property
     def unknown(self) -> float:
-        """The part of the error that hangs on how strongly two-valued attributes depend on each other."""
+        """The part of the error that depends on the assumed dependence between two-valued attributes."""
         if self.shape != (2, 2):
             return 0.0
-        return self.error() - (self.noise() if self.joint <= _DROWNED else 0.0)
+        return self.error() - (self.noise() if self.joint <= _TOO_NOISY else 0.0)
 
 
 def predicted(terms: Terms) -> Prediction:
     if terms.domain.count < 2:
-        return _not_predicted("a single attribute has no pairs")
+        return _not_predicted("a single column has no pairs")
     if terms.plan.encoding != "native" and max(terms.schema.sizes) > 2:
-        return _not_predicted("the plan models parts of attributes, and how those depend on each other is not public")
+        return _not_predicted("the plan models parts of columns, and how those depend on each other is not public")
     evidence = _evidence(terms)
     return _judged([part for found in evidence for part in _parts(found)], _rounding(terms, evidence[0]))
 
@@ -78,11 +80,12 @@ def _judged(parts: Sequence[_Part], rounding: float) -> Prediction:
     )
     if math.fsum(part.unknown for part in parts) > _MOST_UNKNOWN * whole:
         return _not_predicted(
-            "it hangs on how strongly two-valued attributes depend on each other: tables differ in it a hundred times"
+            "it depends on how strongly columns with two values depend on each other, which differs between tables by "
+            "a factor of a hundred"
         )
     noise = math.fsum(part.noise() for part in parts)
     share = round(100 * min(1.0, noise / whole)) if whole else 100
-    why = f"{share} % of it is noise in pairs that are counted, the rest lies in pairs that are not"
+    why = f"{share} % of it is noise in the pairs that are counted; the rest is due to pairs left out"
     return Prediction(whole, weak, strong, noise, max(0.0, whole - noise), why)
 
 
@@ -117,12 +120,15 @@ def _parts(found: Evidence) -> Iterator[_Part]:
 
 
 def _remaining(found: Evidence, shape: tuple[int, ...], variance: float) -> float:
-    """What remains adds up many noisy cells, so that its mean size is that of Gaussian noise."""
+    """The error that noise of this variance leaves after the fit.
+
+    The remaining noise is a sum over many noisy cells, so its mean size is that of Gaussian noise.
+    """
     return noise_left(shape, _STILL_THERE * math.sqrt(2 * variance / math.pi) / found.rows, found.tables)
 
 
 def _rounding(terms: Terms, found: Evidence) -> float:
-    """The mean over all pairs of what so many rows cannot hold."""
+    """The mean error over all pairs of drawing the published number of rows from the model."""
     evenly = _DRAWN_EVENLY if terms.plan.estimate == "graphical-model" else 1.0
     together = math.fsum(many * drawn(shape, terms.plan.rows) for shape, many in found.kinds.items())
     return evenly * together / found.all_pairs

@@ -1,7 +1,7 @@
-"""A table as tables mostly are: how its rows fall into cells, how strongly attributes depend, what noise leaves of it.
+"""Assumptions about a typical table: how rows spread over cells, how strongly attributes depend, how noise distorts it.
 
-It does not know plans or rows: these are assumptions, stated in one place, as public numbers say nothing of it.
-The argument, and how the constants are set again, are in `prediction.md`.
+It does not know plans or rows. Public numbers do not tell these properties, so all assumptions are stated here.
+`prediction.md` holds the argument, and says how to set the constants again.
 """
 
 import math
@@ -13,22 +13,23 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Shape = tuple[int, int]  # categories of the two attributes of a pair, the fewer first
 
-_FALL = 2  # the k-th commonest category holds 1 / k^2 of what the commonest holds
+_FALL = 2  # the k-th commonest category holds 1 / k^2 of the rows that the commonest holds
 STRENGTH = 0.07  # mean distance of a pair's table from independence; exponential over the pairs
-_OF_TWO_VALUED = 0.017  # the same of two-valued attributes: they share less, and tables differ in it a hundred times
-_ALONE = 8  # categories looked at one by one; rarer ones in groups of similar ranks
-_STEPS, _CLOSE = 60, 1e-6  # of the search for what is taken off every cell
+_OF_TWO_VALUED = 0.017  # mean distance for two-valued attributes: smaller, and between tables it differs a hundredfold
+_ALONE = 8  # number of categories treated one by one; rarer categories are grouped by similar ranks
+_STEPS, _CLOSE = 60, 1e-6  # of Newton's method for the amount subtracted from every cell
 
 Cells = tuple[Array, Array]  # shares of the rows, and how many cells have each
 
 
 def typical_size(size: int) -> int:
-    """Sizes that differ little are looked at as one: a step of the root of 2 where they are large."""
+    """The size that stands for all similar sizes: above `_ALONE`, sizes are rounded to powers of the root of 2."""
     return size if size <= _ALONE else round(2 ** (round(2 * math.log2(size)) / 2))
 
 
 @lru_cache(maxsize=256)
 def spread(size: int) -> Cells:
+    """The assumed spread of rows over the categories of an attribute with `size` categories."""
     shares = np.arange(1, size + 1, dtype=np.float64) ** -_FALL
     edges = list(range(min(size, _ALONE)))
     while (following := math.ceil(max(_ALONE, edges[-1] * math.sqrt(2) + 1))) < size:
@@ -38,7 +39,7 @@ def spread(size: int) -> Cells:
 
 
 def cells_of(shape: tuple[int, ...]) -> Cells:
-    """Of one attribute or of a pair, the pair as if the two were independent."""
+    """The assumed spread of rows over the cells of a table, as if its attributes were independent."""
     shares, counts = spread(shape[0])
     for size in shape[1:]:
         others, times = spread(size)
@@ -47,10 +48,10 @@ def cells_of(shape: tuple[int, ...]) -> Cells:
 
 
 def noise_left(shape: tuple[int, ...], noise: float, tables: float = 1) -> float:
-    """The distance of a noisy table from the true one, once it has no negative cell and adds up again.
+    """The distance of a noisy table from the true table, after projection to non-negative cells that add up.
 
-    `noise` is the mean size of a cell's noise as a share of the rows. Of several such tables the mean is taken, in
-    which noise cancels in part, and what rare cells gain or lose stays.
+    `noise` is the mean size of a cell's noise as a share of the rows. With several tables the result holds for their
+    mean: noise partly cancels, but the bias of rare cells remains.
     """
     if noise <= 0 or math.prod(shape) < 2:
         return 0.0
@@ -63,33 +64,36 @@ def noise_left(shape: tuple[int, ...], noise: float, tables: float = 1) -> float
 
 
 def drawn(shape: tuple[int, ...], rows: int) -> float:
-    """The distance of that many rows drawn one by one from the distribution that they are drawn from."""
+    """The distance between `rows` rows drawn one by one and the distribution that they are drawn from."""
     shares, counts = cells_of(shape)
     strays = np.sqrt(2 * shares * (1 - shares) / (math.pi * rows))
     return min(1.0, float((counts * np.minimum(strays, 2 * shares)).sum() / 2))
 
 
 def strength_of_strongest(share: float) -> float:
-    """The mean strength of this share of all pairs, the strongest of them."""
+    """The mean strength of the strongest `share` of all pairs."""
     return STRENGTH * (1 - math.log(share)) if share > 0 else math.inf
 
 
-def strength_of_picks(lean: float) -> float:
-    """The mean strength of privately picked pairs, one with strength s being exp(lean * s) times as likely."""
-    return STRENGTH / (1 - lean * STRENGTH) if lean * STRENGTH < 1 else math.inf
+def strength_of_picks(preference: float) -> float:
+    """The mean strength of privately picked pairs, if strength s makes a pair exp(preference * s) times as likely."""
+    return STRENGTH / (1 - preference * STRENGTH) if preference * STRENGTH < 1 else math.inf
 
 
 def noise_believed(shape: Shape, noise: float, times: float = 1.0) -> float:
-    """What is left of noise in dependence alone, if no more of it is believed than tables usually have.
+    """The noise that a fitted model keeps in the dependence of a pair, given how strong dependence usually is.
 
-    The mean of the smaller one of noise and strength; `times` says how much stronger than usual attributes depend.
+    This is the mean of the smaller of noise and strength; `times` is the strength as a multiple of the usual.
     """
     usual = times * (_OF_TWO_VALUED if shape == (2, 2) else STRENGTH)
     return usual * -math.expm1(-noise / usual)
 
 
 def _taken_off(shares: Array, counts: Array, noise: float) -> float:
-    """What every cell has to lose so that non-negative cells add up to all rows (Newton: convex, from below)."""
+    """The amount to subtract from every cell so that non-negative cells add up to all rows.
+
+    Newton's method from below, on a convex function.
+    """
     less = 0.0
     for _ in range(_STEPS):
         excess = float((counts * _positive_part(shares - less, noise)).sum()) - 1
@@ -102,6 +106,6 @@ def _taken_off(shares: Array, counts: Array, noise: float) -> float:
 
 
 def _positive_part(center: Array, noise: float) -> Array:
-    """The mean of what lies above zero of Laplace noise of this mean size around these centers."""
+    """The mean of max(0, x) for Laplace noise x of this mean size around these centers."""
     found: Array = np.maximum(center, 0) + noise / 2 * np.exp(-np.abs(center) / noise)
     return found

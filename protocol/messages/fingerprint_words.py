@@ -1,11 +1,11 @@
-"""Fingerprints as words, to be read over the telephone: twelve of 256 words, which nobody mistakes for each other.
+"""Fingerprints as twelve words for reading over the telephone, from 256 words that are hard to confuse.
 
 It does not know whose fingerprints they are.
 
-A word stands for one byte, so twelve say 96 of a fingerprint's 128 bits. Whoever wants to pass other keys off as
-somebody's must find some whose hash begins with the same 96 bits: 2^96 trials, or 2^86 to hit any one of a thousand
-parties. That two fingerprints of one's own making agree (2^48 trials) gains nothing: all parties sign one plan, which
-holds the keys themselves.
+A word stands for one byte, so twelve words give 96 of a fingerprint's 128 bits. To pass other keys off as somebody's,
+an attacker must find keys whose hash begins with the same 96 bits. That takes 2^96 trials, or 2^86 to hit any one of
+a thousand parties. Making two fingerprints of the attacker's own agree takes only 2^48 trials but gains nothing,
+because all parties sign one plan, and the plan holds the keys themselves.
 """
 
 _LIST = """
@@ -32,11 +32,11 @@ BITS = 8 * COUNT
 
 
 def spoken(fingerprint: str) -> str:
-    """The first 96 bits of a fingerprint (groups of hexadecimal digits) in words."""
+    """The first 96 bits of a fingerprint (groups of hexadecimal digits), as twelve words."""
     return " ".join(WORDS[byte] for byte in bytes.fromhex(fingerprint)[:COUNT])
 
 
 def fits(told: str, fingerprint: str) -> bool:
-    """Whether this is what somebody said of the fingerprint, in digits or in words."""
+    """Whether `told` names this fingerprint, in digits or in words."""
     said = told.lower().replace(",", " ").split()
     return said == spoken(fingerprint).split() or "".join(said) == fingerprint.replace(" ", "")

@@ -1,7 +1,7 @@
-"""How a party learns whom it talks to: the curator's key and certificate authority, bound to the code of its enrolment.
+"""Pins: short hashes by which a party recognises its curator's key and certificate authority.
 
-It does not know connections. What comes over a line that nobody vouches for is believed only if the pin fits it, and
-the pin reaches the data owner another way: as the second half of the one-time code, or by voice.
+It does not know connections. Whatever arrives over an unauthenticated connection is believed only if it matches the
+pin. The pin reaches the data owner another way: as the second half of the one-time code, or over the telephone.
 """
 
 import re
@@ -15,33 +15,36 @@ _CONTEXT = b"dp-subn v1 introduction"
 
 
 def pin_of(curator_key: bytes, ca: str) -> str:
-    """128 bits of the hash of both: a second pair with this pin costs 2^128 trials.
+    """The first 128 bits of the hash of key and CA: finding a second pair with this pin takes 2^128 trials.
 
-    `ca` is the PEM text as it is sent; empty where the curator's certificate is one that every machine trusts.
+    `ca` is the PEM text as it is sent. It is empty where a public CA, which every machine trusts, issued the curator's
+    certificate.
     """
     digest = sha256(_CONTEXT + len(curator_key).to_bytes(4, "big") + curator_key + ca.encode())
     return digest.hexdigest()[:PIN_DIGITS]
 
 
 def joined(secret: str, pin: str) -> str:
-    """The code that an operator hands to a data owner."""
+    """The enrolment code that an operator hands to a data owner."""
     return f"{secret}.{pin}"
 
 
 def parted(code: str) -> tuple[str, str]:
-    """The secret, which is for the curator, and the pin, which is for the party to check the curator with."""
+    """The two halves of a code: the secret for the curator, and the pin by which the party checks the curator."""
     secret, _, pin = code.strip().rpartition(".")
     if not secret:
         raise OperatorError(
-            "this is no enrolment code: it has two halves joined by a point, the second of which proves the curator; "
-            "copy all of it, as `subn parties code` printed it"
+            "this is not a whole enrolment code: expected two halves joined by a full stop, the second of which proves "
+            "the curator; copy all of the code that `subn parties code` printed"
         )
     return secret, checked_pin(pin)
 
 
 def checked_pin(pin: str) -> str:
-    """The pin without the blanks and hyphens that people put into it."""
+    """The pin without the spaces and hyphens that people type; `OperatorError` if it is malformed."""
     digits = re.sub(r"[\s-]", "", pin).lower()
     if not _PIN.fullmatch(digits):
-        raise OperatorError(f"this is no curator's pin: {PIN_DIGITS} digits 0-9 and a-f are expected; copy all of it")
+        raise OperatorError(
+            f"this is not a curator's pin: expected {PIN_DIGITS} digits from 0-9 and a-f; copy all of them"
+        )
     return digits

@@ -1,4 +1,4 @@
-"""What is signed when curator and parties talk: requests, responses, receipts. Texts only.
+"""Texts that curator and parties sign: HTTP requests, responses and receipts.
 
 It does not know HTTP libraries, clocks or where keys are kept.
 """
@@ -27,24 +27,24 @@ LARGEST_CLOCK_DIFFERENCE_MS = 300_000
 
 
 def request_text(method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str) -> bytes:
-    """Of one request; `target` is the path with its query, as sent."""
+    """Text that the sender of a request signs; `target` is the path with its query, as sent."""
     return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce)
 
 
 def response_text(status: int, body: bytes, request_nonce: str) -> bytes:
-    """Of the answer to the request with this nonce."""
+    """Text that the curator signs under its response to the request with this nonce."""
     return _joined(str(status), _digest(body), request_nonce)
 
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:
-    """A party's statement: "for this step of this plan I sent these bytes, and it cost my rows so much"."""
+    """Text of a party's statement "for this step of this plan I sent these bytes, and they cost my rows this much"."""
     return receipt_text_of_digest(plan_hash, step, charge, _digest(reply), delta)
 
 
 def receipt_text_of_digest(
     plan_hash: str, step: str, charge: Fraction, reply_digest: str, delta: Fraction = Fraction(0)
 ) -> bytes:
-    """The same for who has only the SHA-256 of the bytes, in hex. A delta of nothing is not mentioned."""
+    """Receipt text for callers that hold only the SHA-256 of the reply, in hex. A delta of 0 is left out."""
     return _joined(plan_hash, step, str(charge), reply_digest, *([str(delta)] if delta else []))
 
 
@@ -53,6 +53,6 @@ def _digest(data: bytes) -> str:
 
 
 def _joined(*parts: str) -> bytes:
-    """Length-prefixed, so that no two lists of parts have one text."""
+    """Length-prefixed concatenation, so that different lists of parts have different texts."""
     encoded = [part.encode() for part in parts]
     return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)

@@ -1,6 +1,6 @@
 """Every message between the curator and a party: frozen, versioned, closed to unknown fields.
 
-It does not know who may send what when (`protocol.run.curator`, `protocol.run.party`) or how bytes travel.
+It does not know the order of messages (`protocol.run.curator`, `protocol.run.party`), or how bytes travel.
 
 On the wire a message is MAGIC, the length of its header (4 bytes, big endian), the header as canonical JSON, and
 its blob: ciphertexts or 64-bit words. Nothing is ever evaluated, and equal messages have equal bytes.
@@ -21,13 +21,13 @@ _LONGEST_COMPLAINT = 300
 Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 Variables = tuple[Index, ...]
 Family = tuple[Index, Variables]  # child, parents
-Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable, every code's merged category
+Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable; the merged category of each code
 
 
 class Message(Frozen):
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    plan: Hash  # of the plan that it belongs to
+    plan: Hash  # of the plan that the message belongs to
     step: Name
     blob: Annotated[bytes, Field(exclude=True, repr=False)] = b""
 
@@ -41,15 +41,15 @@ class Invitation(Message):
 
 
 class Acceptance(Message):
-    """Party to curator: "I run this plan"; and its sealed share of the group key for every other party."""
+    """Party to curator: "I run this plan", with the party's share of the group key sealed for each other party."""
 
     kind: Literal["acceptance"] = "acceptance"
     signature: bytes
-    contributions: tuple[bytes, ...]  # by recipient; empty for itself and where no group key is needed
+    contributions: tuple[bytes, ...]  # by recipient; empty for the party itself and where no group key is needed
 
 
 class Keys(Frozen):
-    """What noise mode `selected` needs before the first sum."""
+    """Keys that each party needs before the first sum in noise mode `selected`."""
 
     public_key: bytes
     indicator: bytes
@@ -68,7 +68,7 @@ class Count(Message):
     kind: Literal["count"] = "count"
     roster: Roster = ()
     tables: tuple[Variables, ...]
-    merged: tuple[Merged, ...] = ()  # variables behind the plan's own, by which tables may count
+    merged: tuple[Merged, ...] = ()  # variables with merged categories, numbered after the plan's own
     keys: Keys | None = None
     masked: tuple[Index, ...] = ()  # update=replace: tables whose former noise the predecessor takes out
 
@@ -89,21 +89,21 @@ class Contribution(Message):
 class Place(Message):
     """Curator to party: the network so far; place your share of the variables, or pick further pairs (score M).
 
-    With score M the blob holds a model of all tables that were released so far: for every clique of its tree the weight
-    of each combination of codes, 64-bit words. Codes are those of the merged categories.
+    With score M the blob holds a model of all tables released so far. For every clique of the model's tree it gives
+    the weight of each combination of codes, as 64-bit words. Codes are those of the merged categories.
     """
 
     kind: Literal["place"] = "place"
     roster: Roster = ()
     families: tuple[Family, ...]
-    further: tuple[Variables, ...] = ()  # pairs picked beside the network's
+    further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's
     merged: tuple[Merged, ...] = ()
     cliques: tuple[Variables, ...] = ()  # of the model's tree, from the root outwards
-    parents: tuple[Index, ...] = ()  # every clique's place of its parent among them
+    parents: tuple[Index, ...] = ()  # for every clique, the position of its parent in `cliques`
 
 
 class Placed(Message):
-    """Party to curator: the families that it picked, privately."""
+    """Party to curator: the families that the party picked privately."""
 
     kind: Literal["placed"] = "placed"
     families: tuple[Family, ...]
@@ -117,14 +117,14 @@ class Learn(Message):
 
 
 class Learned(Message):
-    """Party to curator: its network, and the noisy tables of the maximal families in the blob."""
+    """Party to curator: the party's network, and the noisy tables of its maximal families in the blob."""
 
     kind: Literal["learned"] = "learned"
     families: tuple[Family, ...]
 
 
 class Refusal(Message):
-    """Party to curator: "I do not answer this task", with a reason that says nothing about rows. It ends the run."""
+    """Party to curator: "I do not answer this task", with a reason that tells nothing about rows. Ends the run."""
 
     kind: Literal["refusal"] = "refusal"
     reason: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -143,20 +143,20 @@ def encode(message: Task | Reply) -> bytes:
 
 
 def decode(data: bytes, sender: str) -> Task | Reply:
-    """The message in `data`; whatever is wrong with it is the sender's fault."""
+    """The message in `data`; `MalformedMessage` names the sender as its culprit."""
     header, blob = _split(data, sender)
     try:
         message = _ADAPTER.validate_json(header)
     except ValidationError as error:
         raise MalformedMessage(
-            sender, f"not a message of version 1: {_first(error.errors(include_input=False))}"
+            sender, f"sent no valid message of version 1: {_first(error.errors(include_input=False))}"
         ) from None
     if canonical_json(message.model_dump(mode="json")) != header:
-        # Retry safety: one message has one spelling, so that what was answered is known again by its hash.
-        raise MalformedMessage(sender, "its header is not the canonical JSON of what it says")
+        # Retry safety: a message has exactly one spelling, so that a task already answered is recognised by its hash.
+        raise MalformedMessage(sender, "sent a message whose header is not in canonical JSON")
     if blob and not isinstance(message, Contribution | Learned | Place):
         raise MalformedMessage(
-            sender, f"a message of kind {message.kind!r} ends with its header, {len(blob)} bytes follow"
+            sender, f"sent a message of kind {message.kind!r}, which ends with its header, but {len(blob)} bytes follow"
         )
     return message.model_copy(update={"blob": blob}) if blob else message
 
@@ -164,14 +164,14 @@ def decode(data: bytes, sender: str) -> Task | Reply:
 def _split(data: bytes, sender: str) -> tuple[bytes, bytes]:
     start = len(MAGIC) + 4
     if data[:4] != MAGIC[:4] or len(data) < start:
-        raise MalformedMessage(sender, f"expected a message that starts with {MAGIC[:4]!r}")
+        raise MalformedMessage(sender, f"sent something else, expected a message that starts with {MAGIC[:4]!r}")
     if data[4:5] != MAGIC[4:]:
         raise MalformedMessage(
             sender, f"speaks protocol version {data[4]}, this side speaks {MAGIC[4]}: update one of them"
         )
     length = int.from_bytes(data[len(MAGIC) : start], "big")
     if length > min(_LARGEST_HEADER, len(data) - start):
-        raise MalformedMessage(sender, f"announces a header of {length} bytes, {len(data) - start} bytes follow")
+        raise MalformedMessage(sender, f"announced a header of {length} bytes, but {len(data) - start} bytes follow")
     return data[start : start + length], data[start + length :]
 
 

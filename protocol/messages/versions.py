@@ -1,7 +1,7 @@
-"""Which versions of the protocol a side speaks, and what two sides do that speak different ones.
+"""Versions of the protocol that a side speaks, and how two sides agree on a common version.
 
-It does not know what a version changes. Each side names its whole range in the header Subn-Version ("1", or "1-3") of
-every request and every answer; both take the newest version that they have in common, so that nobody has to ask first.
+It does not know what a version changes. Each side sends its whole range in the header Subn-Version ("1" or "1-3") of
+every request and every response. Both use the newest version that they have in common, so no extra exchange is needed.
 """
 
 import re
@@ -20,7 +20,7 @@ class Versions:
 
     @classmethod
     def parse(cls, text: str) -> "Versions | None":
-        """None for what is no range of versions."""
+        """The range that the text names, or None if the text is not a range of versions."""
         found = _RANGE.fullmatch(text.strip())
         if found is None:
             return None
@@ -28,7 +28,7 @@ class Versions:
         return cls(oldest, newest) if 1 <= oldest <= newest else None
 
     def common(self, other: "Versions") -> int | None:
-        """The newest version of both."""
+        """The newest version that both ranges contain, or None."""
         newest = min(self.newest, other.newest)
         return newest if newest >= max(self.oldest, other.oldest) else None
 
@@ -37,11 +37,11 @@ class Versions:
 
 
 SPOKEN = Versions(oldest=1, newest=1)  # by this release
-UNSAID = Versions(1, 1)  # of who says nothing: as the first release did, and as tools made by hand do
+UNSAID = Versions(1, 1)  # assumed for callers that send no version header (release 1 and hand-written tools)
 
 
 def disagreement(party: Versions, curator: Versions) -> str:
-    """Both ranges, and which side has to be brought up to date."""
+    """A sentence that names both ranges, and the side to bring up to date."""
     behind = "this party or this operator's command" if party.newest < curator.oldest else "the curator"
     return (
         f"the curator speaks {curator.in_words()} of the protocol, the caller {party.in_words()}: bring {behind} up to "

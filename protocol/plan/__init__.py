@@ -1,1 +1,1 @@
-"""The plan, what follows from it, and what it promises: public numbers only."""
+"""The plan, its consequences and its promises: public numbers only."""

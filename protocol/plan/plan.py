@@ -24,7 +24,7 @@ Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Frozen(BaseModel):
-    """Base of everything that is agreed on or sent: immutable, closed, with one spelling."""
+    """Base of everything that is agreed on or sent: immutable, closed to unknown fields, with one spelling."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64"
@@ -32,7 +32,7 @@ class Frozen(BaseModel):
 
 
 class Member(Frozen):
-    """A party as the others know it. The number of its rows is public."""
+    """A party as the other parties know it, with the public number of its rows."""
 
     name: Name
     rows: Annotated[int, Field(ge=1, le=2 * 10**9)]
@@ -75,17 +75,17 @@ class Plan(Frozen, PlanOptions):
 
     @property
     def uses_paillier(self) -> bool:
-        """Whether contributions travel encrypted: with method independent there is no sum."""
+        """Whether contributions travel encrypted; never with method independent, which has no sum."""
         return self.noise_mode.uses_paillier and self.method != "independent"
 
     @property
     def noise_shares(self) -> int:
-        """Full shares of noise that stay in a sum of noise mode `selected`."""
+        """Number of full shares of noise that stay in a sum of noise mode `selected`."""
         return self.insiders + 1
 
     @property
     def guided_rounds(self) -> int:
-        """Rounds of update=guided: none without a budget."""
+        """Number of rounds of update=guided; 0 without a budget for them."""
         is_guided = self.method == "dp-subn" and self.update == "guided"
         has_picks = any(self.picks) and any(self.further)
         return self.rounds if is_guided and all(self.split[1:3]) and has_picks else 0

@@ -1,4 +1,4 @@
-"""What a run promises and on which conditions, in words: the one wording for pages, reports and command lines.
+"""Promises of a run and their conditions, in the one wording for pages, reports and command lines.
 
 It does not know data or runs; every sentence follows from the plan (`privacy.md` argues for them).
 """
@@ -9,22 +9,22 @@ from fractions import Fraction
 
 from protocol.plan.plan import Plan
 
-_LARGEST_SAID = 7
-_ROUND_NUMBERS = 1000  # a factor beyond this protects so little that digits would only flatter it
+_LARGEST_SAID = 7  # the largest epsilon whose factor is given in digits
+_ROUND_NUMBERS = 1000  # a larger factor protects so little that exact digits would only flatter it
 _CENTS = Decimal("0.01")
 _UP = Context(prec=40, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A sentence about privacy is never shown without its condition."""
+    """A sentence about privacy with its condition; neither is shown without the other."""
 
     text: str
     condition: str
 
 
 def odds_factor(epsilon: Fraction) -> str:
-    """e^epsilon, rounded up, so that nothing better than the truth is said."""
+    """Text of e^epsilon, rounded up so that it never claims more protection than there is."""
     if epsilon > _LARGEST_SAID:
         return f"more than {_ROUND_NUMBERS:,}"
     exponent = _UP.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
@@ -34,36 +34,47 @@ def odds_factor(epsilon: Fraction) -> str:
 
 
 def about_one_person(epsilon: Fraction, delta: Fraction, is_over: bool = False) -> str:
-    """What a run means for each person in the data owner's table; shown with `owners_conditions` and no other way."""
+    """The effect of a run on each person in the data owner's table; always shown with `owners_conditions`.
+
+    Privacy: the sentences compare the values that one row may hold. How far the odds of an attacker's guess differ
+    before and after the run is not bounded by this factor, because rows can depend on each other.
+    """
     if is_over and not epsilon:
-        return "Nothing left your party in this run that depends on anybody's row."
+        return "Nothing that depends on anybody's row left your table in this run."
     factor, leaves = odds_factor(epsilon), "has left" if is_over else "leaves"
     if epsilon > _LARGEST_SAID:
-        return f"So much epsilon protects nobody: an attacker's odds about a person may change by a factor {factor}."
+        return (
+            "So much epsilon protects nobody: the odds of a statement about a person in your table may change by a "
+            f"factor of {factor}, compared with that person's row holding other values."
+        )
     if delta:
         return (
-            f"With what {leaves} your party in this run, the chance of anything that an attacker may see changes by "
-            f"at most a factor {factor}, and by delta = {delta} besides, whatever values any one person has."
+            f"With what {leaves} your table in this run, the chance of anything that an attacker may see changes by "
+            f"at most a factor {factor}, plus delta = {delta}, compared with any one person's row holding any other "
+            "values."
         )
     return (
-        f"With what {leaves} your party in this run, an attacker's odds about any one person in your table change by "
-        f"at most a factor {factor}."
+        f"With what {leaves} your table in this run, the odds of any statement about one person in it change by at "
+        f"most a factor {factor}, compared with that person's row holding any other values."
     )
 
 
 def owners_conditions(insiders: int) -> tuple[str, ...]:
-    """What that depends on; the first says from whom one is protected."""
+    """Conditions of `about_one_person`; the first says from whom the people in the table are protected."""
     return (
-        f"You are protected from {protected_from(insiders)}; not from the curator together with other parties.",
-        "Every person has one row, at one party. Who has several rows, or rows at several parties, is protected less.",
-        "Everybody follows the protocol, however curious: the curator, and the other parties.",
-        "The number of your rows, the schema and the plan are public. What is protected is which values a person has.",
-        "It holds up to a probability below 2^-94 (up to epsilon 1) that the far tails of the noise are cut, and as "
-        "long as nobody breaks the cryptography.",
+        f"The people in your table are protected from {protected_from(insiders)}. They are not protected from the "
+        "curator together with other parties.",
+        "Every person has one row, at one party. Anyone with several rows, or with rows at several parties, is "
+        "protected less.",
+        "The curator and the other parties follow the protocol, however curious they are.",
+        "The number of your rows, the schema and the plan are public. The values in a person's row are protected.",
+        "The promise holds except with a probability below 2^-94 (for epsilon up to 1), because the far tails of the "
+        "noise are cut. It also depends on nobody breaking the cryptography.",
     )
 
 
 def protected_from(insiders: int) -> str:
+    """The curious from whom a row is protected, as the end of a sentence."""
     if not insiders:
         return "the curator and the public, but from none of the other parties"
     others = "any 1 other party" if insiders == 1 else f"any {insiders} other parties that pool what they know"
@@ -75,23 +86,24 @@ def promises(plan: Plan) -> tuple[Promise, ...]:
 
 
 def not_promised() -> tuple[str, ...]:
-    """What nobody should read into a run."""
+    """Sentences about everything that a run does not protect."""
     return (
         "Row counts, the schema, the plan, the sizes of messages and the order of the steps are public.",
-        "A fact about a group of people, such as a share in the whole table, can be learned: that is what the table is "
-        "for. What is limited is what any one person's row adds to it.",
-        "Several runs over the same rows add up: every party's own ledger keeps the sum.",
-        "A row is protected as one row: whoever has several rows, or rows at several parties, loses accordingly more.",
+        "Facts about groups of people, such as shares in the whole table, can be learned; the table exists for that. "
+        "The run limits only how much any one person's row adds to such facts.",
+        "The costs of several runs over the same rows add up. Every party's own ledger keeps the sum.",
+        "Protection is per row: anyone with several rows, or with rows at several parties, is protected accordingly "
+        "less.",
     )
 
 
 def _loss(plan: Plan) -> Promise:
     return Promise(
         f"Whatever leaves a party in this run is {plan.definition.guarantee} for that party's rows, with ε at most "
-        f"{plan.epsilon}{_and_delta(plan)} (tables that differ in one row's values are neighbours), towards "
+        f"{plan.epsilon}{_and_delta(plan)}, where neighbouring tables differ in one row's values. This holds towards "
         f"{_towards(plan)}.",
-        "Everybody follows the protocol and only tries to learn from what is seen; the curator does not pool what it "
-        "knows with parties; one person is one row at one party.",
+        "Everybody follows the protocol and only tries to learn from the messages that they see. The curator does not "
+        "pool what it knows with parties. One person is one row at one party.",
     )
 
 
@@ -114,23 +126,24 @@ def _towards(plan: Plan) -> str:
 def _meaning(plan: Plan) -> Promise:
     if plan.epsilon > _LARGEST_SAID:
         return Promise(
-            "So much ε protects nobody: for somebody who sees all that is published, the odds of a statement about one "
-            f"person's row may change by a factor of {odds_factor(plan.epsilon)}.",
-            f"This is e^ε for ε = {plan.epsilon}; whether an attacker gets that far depends on what else is known.",
+            "So much ε protects nobody: for somebody who sees everything that is published, the odds of a statement "
+            f"about one person's row may change by a factor of {odds_factor(plan.epsilon)}, compared with that row "
+            "holding other values.",
+            f"This is e^ε for ε = {plan.epsilon}. Whether an attacker gets that far depends on what else is known.",
         )
     if plan.delta:
         return Promise(
-            f"For somebody who sees all that is published, the chance of anything seen changes by at most a factor "
-            f"{odds_factor(plan.epsilon)}, and by δ = {plan.delta} besides, compared with one person's row holding any "
+            f"For somebody who sees everything that is published, the chance of anything seen changes by at most a "
+            f"factor {odds_factor(plan.epsilon)}, plus δ = {plan.delta}, compared with one person's row holding any "
             "other values.",
-            f"This is e^ε for ε = {plan.epsilon}, on the conditions of the first promise; over several runs over the "
-            "same rows factors multiply and δ adds up.",
+            f"This is e^ε for ε = {plan.epsilon}, on the conditions of the first promise. Over several runs over the "
+            "same rows, factors multiply and δ adds up.",
         )
     return Promise(
-        f"For somebody who sees all that is published, the odds of any statement about one person's row change by at "
-        f"most a factor {odds_factor(plan.epsilon)} compared with that row holding any other values.",
-        f"This is e^ε for ε = {plan.epsilon}, on the conditions of the first promise; every further run over the same "
-        "rows multiplies its own factor.",
+        f"For somebody who sees everything that is published, the odds of any statement about one person's row change "
+        f"by at most a factor {odds_factor(plan.epsilon)}, compared with that row holding any other values.",
+        f"This is e^ε for ε = {plan.epsilon}, on the conditions of the first promise. Every further run over the same "
+        "rows multiplies this factor by its own.",
     )
 
 
@@ -145,8 +158,8 @@ def _noise(plan: Plan) -> Promise:
 
 def _tails() -> Promise:
     return Promise(
-        "The noise is exact to within a probability δ that its far tails are cut: below 2⁻⁹⁴ up to ε = 1, and "
-        "below (1 + e^ε) · 2⁻⁹⁶ beyond.",
-        "Fewer than 2³² draws of noise in the run; towards the curator and outsiders also the usual assumptions of "
-        "cryptography (Paillier, X25519, AES, Ed25519).",
+        "The noise is exact except with a probability δ, because its far tails are cut: δ is below 2⁻⁹⁴ for ε up to 1, "
+        "and below (1 + e^ε) · 2⁻⁹⁶ beyond.",
+        "The run draws noise fewer than 2³² times. Towards the curator and outsiders, the usual assumptions of "
+        "cryptography hold as well (Paillier, X25519, AES, Ed25519).",
     )

@@ -1,6 +1,6 @@
-"""One step of a run: who answers, what it may spend, and what it is charged.
+"""One step of a run: the parties that answer, the budget, and the charges.
 
-It does not know what is asked in it.
+It does not know the tasks of the step.
 """
 
 from dataclasses import dataclass, field
@@ -16,19 +16,20 @@ StageName = Literal[
 class Step:
     name: str
     stage: StageName
-    parties: tuple[int, ...]  # who answers
-    budget: Fraction = Fraction(0)  # the epsilon or rho of one exposure of a row: the noise follows from it
-    spends: dict[int, Fraction] = field(default_factory=dict)  # the epsilon or rho of all exposures, by party
-    charges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)  # by party: the epsilon and delta of it
+    parties: tuple[int, ...]  # those that answer
+    budget: Fraction = Fraction(0)  # epsilon or rho of one exposure of a row; determines the noise
+    spends: dict[int, Fraction] = field(default_factory=dict)  # epsilon or rho of all exposures, by party
+    charges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)  # epsilon and delta, by party
 
     def charge(self, party: int) -> Fraction:
-        """The epsilon that the step costs this party."""
+        """Epsilon that the step costs this party."""
         return self.charges.get(party, (Fraction(0), Fraction(0)))[0]
 
     def delta(self, party: int) -> Fraction:
+        """Delta that the step costs this party."""
         return self.charges.get(party, (Fraction(0), Fraction(0)))[1]
 
 
 def shared_step(name: str, stage: StageName, everybody: tuple[int, ...], budget: Fraction) -> Step:
-    """A step that everybody answers and pays for alike."""
+    """A step that every party answers at the same cost."""
     return Step(name, stage, everybody, budget, dict.fromkeys(everybody, budget))

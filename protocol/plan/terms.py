@@ -1,6 +1,7 @@
-"""The terms of a run: all that plan and schema imply, worked out alike by every party and the curator.
+"""The terms of a run: everything that plan and schema imply, computed identically by every party and the curator.
 
-It does not know rows, messages or noise. Everybody who joins works the terms out alone and trusts nobody's price.
+It does not know rows, messages or noise. Each party that joins computes the terms itself and trusts nobody else's
+price.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from protocol.views.cover import LARGEST_VIEW, Cover, cover, single_views
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Made by `protocol.run.agreement.agree`, which refuses what cannot work."""
+    """Terms come from `protocol.run.agreement.agree`, which refuses plans that cannot work."""
 
     plan: Plan
     schema: Schema
@@ -40,11 +41,11 @@ class Terms:
         return self.encoding.blocks
 
     def price(self, party: int) -> Fraction:
-        """The epsilon that the whole run costs the rows of one party."""
+        """Epsilon that the whole run costs the rows of one party."""
         return sum((step.charge(party) for step in self.steps), Fraction(0))
 
     def delta(self, party: int) -> Fraction:
-        """The delta that it costs them."""
+        """Delta that the whole run costs the rows of one party."""
         return sum((step.delta(party) for step in self.steps), Fraction(0))
 
     @cached_property
@@ -58,7 +59,7 @@ class Terms:
 
     @cached_property
     def limits(self) -> Limits:
-        """How large a family of the network may be. Score M weighs noise itself: nothing else limits its pairs."""
+        """Limits on the size of a family of the network. Score M weighs noise itself, so only size limits its pairs."""
         if self.plan.score == "M":
             return Limits(cells=None if self.domain.is_binary else LARGEST_VIEW, degree=1)
         wanted = self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
@@ -67,14 +68,14 @@ class Terms:
 
     @cached_property
     def frontier_limits(self) -> Limits:
-        """How large a family of the search frontier may be: never smaller than the network's."""
+        """Limits on the size of a family of the search frontier: never smaller than the network's."""
         wide = bearable(
             self.domain, self._limits(self.plan.total_rows, self.plan.split[2], self.plan.frontier_theta, None)
         )
         return Limits(_larger(wide.cells, self.limits.cells), _larger(wide.degree, self.limits.degree))
 
     def local_limits(self, party: int) -> Limits:
-        """The same for a party that models its own rows alone (method independent)."""
+        """Limits on the size of a family for a party that models its own rows alone (method independent)."""
         wanted = self._limits(self.plan.members[party].rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
         return affordable(self.domain, wanted, self.plan.score, comparing_all=False)
 

@@ -1,4 +1,4 @@
-"""How the recommended preset divides a budget: from public numbers alone, with the reason in words.
+"""Division of a budget by the recommended preset: from public numbers alone, with the reason in words.
 
 It does not know rows or networks. The thresholds were chosen on Adult and NLTCS; ACS and Retail were held out.
 """
@@ -14,12 +14,13 @@ from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.views.cover import Budgets, cover
 
 Shares = tuple[int, int, int, int]
-_POOR, _RICH = 4, 10  # average count of a pair's cell over the mean noise of as many tables as there are variables
-_TOO_POOR_FOR_PAIRS = 2  # with zcdp; measured down to this
-_LARGEST_PAIR = 16  # cells: beyond it views are out of reach, and searching for them would take long
-_LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts beside one for the last pass
+# Thresholds of support: the mean count of a pair's cell over the mean noise when one table per variable is counted.
+_POOR, _RICH = 4, 10
+_TOO_POOR_FOR_PAIRS = 2  # support, with zcdp; not measured below
+_LARGEST_PAIR = 16  # cells; with larger pairs views cannot pay, and the search for them would take long
+_LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts of the budget for views; the last pass gets one part
 _NARROWEST_RATE = Fraction(1, 20_000)  # of Laplace noise in shares
-_VIEWS_PAY = 0.12  # expected distance of a pair's table from the true one, below which all pairs are counted
+_VIEWS_PAY = 0.12  # expected distance of a pair's table from the true table, below which all pairs are counted
 
 
 @dataclass(frozen=True)
@@ -37,35 +38,38 @@ class Tuning:
 def tuned(
     sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
 ) -> Tuning:
-    """Which phases the budget pays for, with noise mode `distributed` wherever there is somebody to protect."""
+    """Division of the budget over the phases, assuming noise mode `distributed` if any party is no insider."""
     total, count, parties = sum(rows), len(sizes), len(rows)
     shares_of_noise = parties / (parties - insiders) if parties > insiders else 1.0
     if count < 2:
-        return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single variable has no network")
+        return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single column has no relationships to model")
     for_views = _parts_for_views(count, budget, definition)
     expected = pair_error(sizes, total, budget * Fraction(for_views, for_views + 1), definition, shares_of_noise)
     if expected <= _VIEWS_PAY:
-        why = f"views answer every pair within {expected:.3f} of the rows, so that no network is picked privately"
+        why = f"views count every pair to within {expected:.3f} of the rows, so no network has to be picked privately"
         return Tuning("pairs", (for_views, 0, 0, 1), (0,) * len(rows), why)
     support = _support(sizes, total, budget, definition) / sqrt(shares_of_noise)
     if definition.grows_by_root and support >= _TOO_POOR_FOR_PAIRS:
         return _in_rounds(support, count, rows)
     if support < _POOR:
-        why = (
-            f"a pair's cell holds {support:.1f} times its noise: three fifths for single variables, the rest for a tree"
-        )
+        why = f"{_holds(support)}, so single columns get three fifths of the budget and a tree of pairs gets the rest"
         return Tuning("single", (12, 2, 0, 6), (0,) * len(rows), why)
     rich = support >= _RICH
     further = count * 2 // 3 if rich else count // 2
     shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
-    why = f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst"
+    why = f"{_holds(support)}, enough for a tree of pairs and {further} further pairs"
     return Tuning("single", shares, proportional_counts(further, rows), why)
 
 
-def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition) -> int:
-    """Of what is left when the last pass, which can only count single variables again, gets one part.
+def _holds(support: float) -> str:
+    return f"the count in a typical cell of a pair is {support:.1f} times its noise"
 
-    Shares of Laplace noise are drawn from tables that grow with the noise: it must not become wider than they reach.
+
+def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition) -> int:
+    """Number of parts of the budget for views, when the last pass gets one part.
+
+    With views the last pass can only count single variables again. Shares of Laplace noise are drawn from tables that
+    grow with the width of the noise, so the noise of the last pass must stay within the reach of these tables.
     """
     if definition.grows_by_root:
         return _MOST_FOR_VIEWS
@@ -74,17 +78,15 @@ def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition
 
 
 def _in_rounds(support: float, count: int, rows: Sequence[int]) -> Tuning:
-    """With zcdp noise grows with the root of the number of parts only: picks and tables in more rounds pay."""
+    """Division for zcdp, whose noise grows only with the root of the number of parts, so that more rounds pay."""
     if support < _POOR:
         shares, further, rounds = (5, 2, 7, 6), count // 3, 1
     elif support < _RICH:
         shares, further, rounds = (4, 2, 9, 5), count * 2 // 5, 2
     else:
         shares, further, rounds = (2, 2, 10, 6), count, 2
-    often = "" if rounds == 1 else f" and again in {rounds} rounds"
-    why = (
-        f"a pair's cell holds {support:.1f} times its noise: a tree, then {further} pairs that it answers worst{often}"
-    )
+    often = "" if rounds == 1 else f" in each of {rounds} rounds"
+    why = f"{_holds(support)}, enough for a tree of pairs and {further} further pairs{often}"
     return Tuning("single", shares, proportional_counts(further, rows), why, rounds)
 
 
@@ -96,7 +98,7 @@ def pair_error(
     shares_of_noise: float,
     budgets: Budgets = "equal",
 ) -> float:
-    """The expected distance of a noisy pair from the true one, when views cover all pairs at this budget."""
+    """Expected distance of a noisy pair's table from the true table, when views cover all pairs at this budget."""
     if max(a * b for a, b in combinations(sizes, 2)) > _LARGEST_PAIR:
         return 1.0
     found = cover(sizes, "expected-error", budgets)

@@ -91,18 +91,18 @@ class Selected(NoiseMode):
 
     @property
     def promise(self) -> tuple[str, str]:
-        number = self.insiders + 1
+        kept = "1 party" if not self.insiders else f"{self.insiders + 1} parties"
         return (
-            f"Every sum keeps {number} full {'share' if number == 1 else 'shares'} of noise; the curator cannot tell "
-            "whose noise that is, though a party may recognise its own.",
-            f"At most {self.insiders} of the parties pool what they know, and the curator opens nothing but totals.",
+            f"Every total keeps the full noise of {kept}. The curator cannot tell whose noise it is, though a party "
+            "may recognise its own.",
+            f"{_pooling(self.insiders)}, and the curator opens nothing but totals.",
         )
 
     @property
     def kept(self) -> str:
         if not self.insiders:
-            return "one full share of noise (nobody knows whose)"
-        return f"{self.insiders + 1} full shares of noise (nobody knows whose)"
+            return "one full share of noise, from a party that nobody can name"
+        return f"{self.insiders + 1} full shares of noise, from parties that nobody can name"
 
 
 class Distributed(NoiseMode):
@@ -130,18 +130,19 @@ class Distributed(NoiseMode):
         enough = (
             "the noise of any one of them is a full share"
             if self._honest == 1
-            else f"the noise of any {self._honest} of them adds up to a full share"
+            else f"the parts of any {self._honest} of them add up to a full share"
         )
+        others = "all others add their" if self.insiders else "every party adds its"
         return (
-            f"All parties add noise to every sum; {enough}.",
-            f"At most {self.insiders} of the parties pool what they know, and all others add their part of the noise.",
+            f"All parties add noise to every total; {enough}.",
+            f"{_pooling(self.insiders)}, and {others} part of the noise.",
         )
 
     @property
     def kept(self) -> str:
         if not self.insiders:
             return "one full share of noise"
-        return f"{float(self.shares):.3g} shares of noise (a part from every party)"
+        return f"{float(self.shares):.3g} shares of noise, a part from every party"
 
 
 class Local(NoiseMode):
@@ -155,12 +156,22 @@ class Local(NoiseMode):
     def promise(self) -> tuple[str, str]:
         return (
             "Every party adds a full share of noise to each of its own contributions.",
-            "The protection follows from the price; the tables hold as many shares of noise as there are parties.",
+            "The protection is the one that the price states; the totals hold as many shares of noise as there are "
+            "parties.",
         )
 
     @property
     def kept(self) -> str:
-        return f"{self.parties} full shares of noise (one from every party)"
+        return f"{self.parties} full shares of noise, one from every party"
+
+
+def _pooling(insiders: int) -> str:
+    """The assumption about curious parties, as the beginning of a sentence."""
+    if not insiders:
+        return "No party uses what only it knows"
+    if insiders == 1:
+        return "At most 1 of the parties uses what only it knows"
+    return f"At most {insiders} of the parties pool what they know"
 
 
 NOISE_MODES: dict[Noise, type[NoiseMode]] = {"selected": Selected, "distributed": Distributed, "local": Local}

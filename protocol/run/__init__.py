@@ -1,1 +1,1 @@
-"""A run as two state machines, the curator's and a party's, and what comes of it."""
+"""A run as two state machines, the curator's and a party's, and its results."""

@@ -1,4 +1,4 @@
-"""Agreeing on terms: a plan is checked against its schema and its own price before anybody joins.
+"""Agreement on terms: checks of a plan against its schema and its price, before anybody joins.
 
 It does not know rows. Every refusal is one sentence that says what was found, what was expected and what to do.
 """
@@ -18,11 +18,11 @@ from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
 
-_ANY_SECRET = bytes(31) + b"\x01"  # whether a public key is proper does not depend on whom it is tried with
+_ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
 def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Terms:
-    """The terms, if the plan can be run and nobody pays more than epsilon. Only tests lower `smallest_key`."""
+    """The terms, if the plan can be run and costs nobody more than epsilon. Only tests lower `smallest_key`."""
     _check_parties(plan)
     _check_budget(plan)
     if plan.schema_hash != schema.hash:
@@ -46,13 +46,15 @@ def _check_parties(plan: Plan) -> None:
     if len(names) < 2:
         raise PlanError(f"{len(names)} party is no federation: at least 2 are needed")
     if len(set(names)) < len(names):
-        raise PlanError("two parties have one name: every party needs a name of its own")
+        raise PlanError("two parties have the same name: every party needs a name of its own")
     keys = [key for member in plan.members for key in (member.signing_key, member.exchange_key)]
     if len(set(keys)) < len(keys):
-        raise PlanError("a key stands twice in the roster: every party needs a signing and an exchange key of its own")
+        raise PlanError(
+            "a key is listed twice in the roster: every party needs a signing and an exchange key of its own"
+        )
     for member in plan.members:
         if member.name == CURATOR:
-            raise PlanError(f"a party is called {CURATOR!r}: errors could not tell it from the curator")
+            raise PlanError(f"a party is called {CURATOR!r}: choose another name, as errors use this for the curator")
         try:
             check_public(member.signing_key)
         except MalformedKey as error:
@@ -60,7 +62,9 @@ def _check_parties(plan: Plan) -> None:
         try:
             exchange(_ANY_SECRET, member.exchange_key)
         except MalformedKey:
-            raise PlanError(f"the exchange key of {member.name} is improper: nothing is secret with it") from None
+            raise PlanError(
+                f"the exchange key of {member.name} is improper: it keeps nothing secret, so the party needs a new key"
+            ) from None
     if plan.insiders > len(names) - 1:
         raise PlanError(
             f"{plan.insiders} insiders among {len(names)} parties leave nobody to protect: at most {len(names) - 1}"
@@ -73,16 +77,18 @@ def _check_budget(plan: Plan) -> None:
         raise PlanError(f"epsilon is {plan.epsilon}: it must be positive")
     plan.definition.check_delta(plan.delta, plan.total_rows)
     if len(plan.split) != len(parts):
-        raise PlanError(f"{plan.method} has {len(parts)} budgets ({', '.join(parts)}), {len(plan.split)} are given")
+        raise PlanError(
+            f"the split has {len(plan.split)} budgets, but {plan.method} needs {len(parts)} ({', '.join(parts)})"
+        )
     for part, share in zip(parts, plan.split, strict=True):
         if share < 0:
             raise PlanError(f"the budget of {part!r} is {share}: it must not be negative")
     if not plan.split[-1]:
-        raise PlanError("the budget of 'parameters' is 0: without it there is nothing to sample from")
+        raise PlanError("the budget of 'parameters' is 0: without it there are no tables to sample from")
     if plan.method == "independent" and not plan.split[0]:
         raise PlanError("the budget of 'structure' is 0: method independent picks its networks with it")
     if min(plan.theta, plan.frontier_theta) <= 0:
-        raise PlanError("theta must be positive: it is how many times more information than noise a table must carry")
+        raise PlanError("theta must be positive: it says how many times more information than noise a table must carry")
 
 
 def _check_method(terms: Terms) -> None:
@@ -106,13 +112,13 @@ def _check_method(terms: Terms) -> None:
         raise PlanError("updates need correlations: give 'correlations' a budget, or 'frontier and updates' none")
     if e3 and plan.update == "replace" and plan.insiders:
         raise PlanError(
-            "update=replace protects nobody against other parties, because the party whose noise is kept can take it "
-            "out: choose update=accumulate, or insiders=0 if you trust every party"
+            "update=replace protects nobody against other parties, because the party whose noise is kept can subtract "
+            "it: choose update=accumulate, or insiders=0 if you trust every party"
         )
 
 
 def _check_model(terms: Terms) -> None:
-    """What belongs together: picks by the model, tables of single variables, an estimate from everything."""
+    """Refuse plans whose score, update rule, views and estimate do not go together."""
     plan = terms.plan
     by_model = plan.score == "M"
     if by_model != (plan.update == "guided") or (by_model or plan.views == "single") != (
@@ -120,11 +126,11 @@ def _check_model(terms: Terms) -> None:
     ):
         raise PlanError("score=M, update=guided and estimate=graphical-model go together: choose all of them or none")
     if plan.estimate == "graphical-model" and plan.encoding != "native":
-        raise PlanError(f"a graphical model holds attributes as they are: choose encoding native, not {plan.encoding}")
+        raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
     if not by_model:
         return
     if not plan.split[0]:
-        raise PlanError("picks by the model need a model to begin with: give 'correlations' a budget")
+        raise PlanError("picks by the model need a first model: give 'correlations' a budget")
     if len(plan.further) != plan.parties or sum(plan.further) > terms.domain.count:
         raise PlanError(
             f"further pairs {plan.further} do not fit {plan.parties} parties and {terms.domain.count} variables: give "
@@ -171,7 +177,7 @@ def _check_degree(terms: Terms) -> None:
         )
     if terms.limits.degree != plan.degree:
         raise PlanError(
-            f"degree {plan.degree} means too many families to compare: degree {terms.limits.degree} is the largest here"
+            f"degree {plan.degree} means too many families to compare: choose degree {terms.limits.degree} or less"
         )
 
 
@@ -186,7 +192,7 @@ def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
 
 
 def _check_noise(terms: Terms) -> None:
-    """The narrowest share of any pass must be in reach of its sampler, and its totals must fit where they are added."""
+    """Refuse noise that is too wide: out of its sampler's reach, or in totals that do not fit where they are added."""
     for step in terms.steps[1:]:
         stage = stage_of(terms, step)
         rate = stage.narrowest_rate(terms, step) if step.budget else None

@@ -1,9 +1,9 @@
-"""A run as the curator's state machine: what it asks of whom next, and what it makes of the answers.
+"""The curator's state machine of a run: the tasks of each step, and the conclusions from their answers.
 
-It does not know sockets, storage or clocks, and it cannot decrypt: opening a sum is an argument.
+It does not know sockets, storage or clocks, and it cannot decrypt: the opening of a sum is an argument.
 
-Every function is pure: (state, message, arguments) -> next state. The
-legal order is `Terms.steps`, which follow the method's order (`protocol.stages.methods`).
+Every function is pure: (state, message, arguments) -> next state. The legal order is `Terms.steps`, which follow the
+method's order (`protocol.stages.methods`).
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class RunKeys:
 
 @dataclass(frozen=True)
 class RunState:
-    """Where a run stands."""
+    """Position of a run, the curator's knowledge, and the answers to the current step."""
 
     terms: Terms
     position: int
@@ -43,12 +43,12 @@ class RunState:
 
     @property
     def step(self) -> Step | None:
-        """The step that waits for answers; None when the parties have done all they were asked for."""
+        """The step that waits for answers; None when the parties have answered every step."""
         return self.terms.steps[self.position] if self.position < len(self.terms.steps) else None
 
     @property
     def is_complete(self) -> bool:
-        """Whether everybody has answered the step: `move_on` is next."""
+        """Whether all parties of the step have answered, so that `move_on` is next."""
         return self.step is not None and not self.waiting_for
 
     @property
@@ -57,12 +57,12 @@ class RunState:
 
 
 def begin(terms: Terms, first_variable: int, keys: RunKeys | None) -> RunState:
-    """`first_variable` is drawn blindly by the curator; only DP-CCBN uses it."""
+    """The first state; the curator draws `first_variable` at random, and only DP-CCBN uses it."""
     return RunState(terms, 0, beginning(terms, first_variable), keys)
 
 
 def tasks(state: RunState) -> dict[int, Task]:
-    """What each party of the current step is asked, answered or not: the same whenever it is asked for."""
+    """The task of each party of the current step, answered or not; repeated calls return the same tasks."""
     step, terms = state.step, state.terms
     if step is None:
         return {}
@@ -78,17 +78,17 @@ def tasks(state: RunState) -> dict[int, Task]:
 
 
 def receive(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:
-    """The state after one answer; with the step's last answer it moves on to the next step."""
+    """The state after one answer; the step's last answer moves the run on to the next step."""
     taken = take(state, party, reply, sums)
     return move_on(taken, sums) if taken.is_complete else taken
 
 
 def take(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:
-    """The state with one more answer, which has passed every check of its own: quick."""
+    """The state with one more answer, after all checks of that answer alone; quick."""
     step = state.step
     name = state.terms.plan.members[party].name
     if step is None or party not in step.parties:
-        raise OutOfTurn(name, f"answered {reply.step!r}, which does not wait for it")
+        raise OutOfTurn(name, f"answered {reply.step!r}, but no answer of this party is due")
     if reply.plan != state.terms.plan_hash or reply.step != step.name:
         raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
     if party in state.replies:
@@ -98,7 +98,7 @@ def take(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunSta
 
 
 def move_on(state: RunState, sums: CuratorSums) -> RunState:
-    """From a complete step to the next one: opens the sum and learns from it, which may take long."""
+    """The state after a complete step: opens the sum and learns from it, which may take long."""
     step, known = state.step, state.knowledge
     assert step is not None
     following = replace(state, position=state.position + 1, replies={})
@@ -130,7 +130,7 @@ def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> No
     member = state.terms.plan.members[party]
     expected = state.terms.plan.parties if state.keys is not None else 0
     if len(acceptance.contributions) != expected:
-        raise FailedCheck(member.name, f"sent {len(acceptance.contributions)} key contributions, {expected} expected")
+        raise FailedCheck(member.name, f"sent {len(acceptance.contributions)} key contributions, expected {expected}")
     try:
         verify(member.signing_key, ACCEPTANCE_CONTEXT, state.terms.plan_hash.encode(), acceptance.signature)
     except BrokenSeal as error:
@@ -142,7 +142,7 @@ def _first_sum_pass(terms: Terms) -> Step | None:
 
 
 def _with_roster(state: RunState, party: int, task: Task) -> Task:
-    """Everybody's signature under the plan, before a party says anything about its rows."""
+    """The task, with every member's signature under the plan if it is the party's first task about its rows."""
     first = next(step for step in state.terms.steps[1:] if party in step.parties)
     if state.step != first:
         return task

@@ -1,6 +1,6 @@
-"""The manifest of a result: with it, a third party checks off-line who agreed to what, who spent what, and the files.
+"""The manifest of a result, from which anybody verifies off-line the acceptances, the charges and the files.
 
-It does not know files: digests are given.
+It does not know files: their digests are given.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,12 +38,12 @@ class PartyRecord(Frozen):
     name: Name
     spent: Exact  # epsilon
     delta: Exact = Fraction(0)  # spent
-    acceptance: bytes  # its signature under the plan's hash
+    acceptance: bytes  # the party's signature under the plan's hash
     receipts: tuple[Receipt, ...]
 
 
 class Edges(Frozen):
-    """One family of the network; `party` only where every party has a network of its own."""
+    """One family of the network; `party` is set only if every party has a network of its own."""
 
     attribute: str
     parents: tuple[str, ...]
@@ -51,7 +51,7 @@ class Edges(Frozen):
 
 
 class Cost(Frozen):
-    """What one stage of the run took."""
+    """Time and traffic of one stage of the run."""
 
     name: str
     seconds: float
@@ -106,7 +106,7 @@ def verify_manifest(
     curator_key: bytes | None = None,
     smallest_key: int = SMALLEST_BITS,
 ) -> Manifest:
-    """The manifest, if it proves what it claims; `digests` are the SHA-256 of the files at hand, by name."""
+    """The manifest, if it proves its claims; `digests` are the SHA-256 of the files at hand, by name."""
     manifest = _parsed(data)
     _check_curator(manifest, curator_key)
     terms = _agreed(manifest.manifest, smallest_key)
@@ -126,17 +126,17 @@ def _parsed(data: bytes) -> SignedManifest:
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise ManifestError(f"this is no manifest of version 1: {where}: {first['msg']}") from None
+        raise ManifestError(f"this is not a manifest of version 1: {where}: {first['msg']}") from None
 
 
 def _check_curator(found: SignedManifest, expected: bytes | None) -> None:
     key = found.manifest.curator_key
     if expected is not None and key != expected:
-        raise ManifestError("the manifest is signed by another curator than the one you named")
+        raise ManifestError("the manifest is signed by another curator than the one that you named")
     try:
         verify(key, MANIFEST_CONTEXT, _text(found.manifest), found.signature)
     except BrokenSeal:
-        raise ManifestError("the curator's signature does not fit: the manifest was changed after signing") from None
+        raise ManifestError("the curator's signature is not valid: the manifest was changed after signing") from None
 
 
 def _agreed(manifest: Manifest, smallest_key: int) -> Terms:
@@ -149,7 +149,7 @@ def _agreed(manifest: Manifest, smallest_key: int) -> Terms:
 def _check_parties(manifest: Manifest, terms: Terms) -> None:
     names = [member.name for member in terms.plan.members]
     if [record.name for record in manifest.parties] != names:
-        raise ManifestError(f"the manifest has records of other parties than the plan's: {', '.join(names)}")
+        raise ManifestError(f"the manifest has records of other parties than the plan's, which are {', '.join(names)}")
     for party, record in enumerate(manifest.parties):
         _check_acceptance(terms, party, record)
         _check_receipts(terms, party, record)
@@ -166,7 +166,9 @@ def _check_acceptance(terms: Terms, party: int, record: PartyRecord) -> None:
 def _check_receipts(terms: Terms, party: int, record: PartyRecord) -> None:
     steps = [step for step in terms.steps if party in step.parties]
     if [receipt.step for receipt in record.receipts] != [step.name for step in steps]:
-        raise ManifestError(f"{record.name}'s receipts are not those of the plan's {len(steps)} steps")
+        raise ManifestError(
+            f"{record.name}'s receipts do not match the {len(steps)} steps that the plan has for this party"
+        )
     for step, receipt in zip(steps, record.receipts, strict=True):
         for what, said, due in (("", receipt.charge, step.charge(party)), ("delta ", receipt.delta, step.delta(party))):
             if said != due:
@@ -180,7 +182,7 @@ def _check_receipts(terms: Terms, party: int, record: PartyRecord) -> None:
     ):
         if said != (total := sum(parts, Fraction(0))):
             raise ManifestError(
-                f"{record.name} is said to have spent {what}{said}, its receipts add up to {what}{total}"
+                f"the manifest says that {record.name} spent {what}{said}, but its receipts add up to {what}{total}"
             )
 
 
@@ -205,6 +207,6 @@ def _check_files(manifest: Manifest, digests: Mapping[str, str]) -> None:
     for name, digest in digests.items():
         if name not in manifest.outputs:
             known: Sequence[str] = sorted(manifest.outputs)
-            raise ManifestError(f"the manifest knows no file {name!r}; it has {', '.join(known)}")
+            raise ManifestError(f"the manifest does not list the file {name!r}; it lists {', '.join(known)}")
         if manifest.outputs[name] != digest:
             raise ManifestError(f"{name} is not the file that was published: its SHA-256 differs")

@@ -1,10 +1,10 @@
-"""A run as one party sees it: what it accepts, what it answers, what it keeps to itself.
+"""A party's state machine of a run: acceptance of the plan, checks of tasks, and answers.
 
 It does not know sockets, storage or clocks; rows are given as `Rows`, and randomness as a stream.
 
-The order of effects is the caller's (docs/protocol.md, section 6): `check` a task, charge its step, then `answer` it;
-store the new state before the reply leaves, and never answer from one that has answered
-(`protocol/privacy/privacy.md` says what that would show).
+The caller is responsible for the order of effects (docs/protocol.md, section 6): `check` a task, charge its step, then
+`answer` it. Store the new state before the reply leaves, and never answer twice from the same state
+(`protocol/privacy/privacy.md` says what a second answer would reveal).
 """
 
 from dataclasses import dataclass, replace
@@ -48,14 +48,14 @@ def accept(
 
 @dataclass(frozen=True)
 class Checked:
-    """A question that `check` has passed, and the step that it belongs to: nothing else is answered."""
+    """A task that `check` has passed, with its step; nothing else is answered."""
 
     step: Step
     task: Task
 
 
 def check(state: PartyState, task: Task) -> Checked:
-    """Pass a question if it is the next one for this party and asks only what the plan allows."""
+    """Pass a task if it is the next task for this party and asks only for what the plan allows."""
     step, terms = state.due, state.terms
     if isinstance(task, Invitation) or step is None:
         raise OutOfTurn(CURATOR, f"sent {task.kind!r}, nothing of that kind is due")
@@ -63,7 +63,7 @@ def check(state: PartyState, task: Task) -> Checked:
         raise OutOfTurn(CURATOR, f"asks for {task.step!r} of another plan or step, {step.name!r} is due")
     stage = stage_of(terms, step)
     if not isinstance(task, stage.expected(state, step)):
-        raise OutOfTurn(CURATOR, f"sent {task.kind!r} for {step.name!r}")
+        raise OutOfTurn(CURATOR, f"sent {task.kind!r} for {step.name!r}, which has tasks of another kind")
     if not state.answered:
         check_roster(terms, task)
     stage.check(state, step, task)
@@ -71,7 +71,7 @@ def check(state: PartyState, task: Task) -> Checked:
 
 
 def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
-    """Answer a question whose step has been charged."""
+    """Answer a task whose step has been charged."""
     step = checked.step
     assert step == state.due, "checked in another state"
     state = replace(state, answered=state.terms.steps.index(step))
@@ -79,14 +79,17 @@ def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> t
 
 
 def check_roster(terms: Terms, task: Task) -> None:
-    """Every member of the plan has signed it, and with it the names and keys of all: nobody is only said to take part.
+    """Refuse a task that does not show every member's signature under the plan.
 
-    Privacy: what a party says counts on the others' masks and noise, so it says nothing before they are all in.
+    The plan holds the names and keys of all members, so the curator cannot invent a member that takes part.
+
+    Privacy: a party's contribution relies on the others' masks and noise. A party therefore sends nothing about its
+    rows before all members have verifiably joined.
     """
     members, signatures = terms.plan.members, getattr(task, "roster", ())
     if len(signatures) != len(members):
         raise FailedCheck(
-            CURATOR, f"shows {len(signatures)} signatures under the plan before the first task, {len(members)} expected"
+            CURATOR, f"shows {len(signatures)} signatures under the plan before the first task, expected {len(members)}"
         )
     for member, signature in zip(members, signatures, strict=True):
         try:

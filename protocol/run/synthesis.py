@@ -1,4 +1,4 @@
-"""From a finished run's knowledge to synthetic rows, as many as wanted, batch after batch.
+"""Synthetic rows drawn from a finished run's knowledge, in any number, batch after batch.
 
 It does not know labels or files.
 """

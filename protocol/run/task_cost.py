@@ -1,4 +1,4 @@
-"""The size of one question's answer: counted here for the curator, the parties and experiments alike.
+"""Size of the answer to a task: counted here for the curator, the parties and experiments alike.
 
 It does not know prices: the plan has them.
 """
@@ -19,7 +19,7 @@ class TaskCost:
 
 
 def task_cost(terms: Terms, step: Step, task: Task) -> TaskCost:
-    """What an answer to `task` holds; nothing where it is not counted in tables."""
+    """Size of an answer to `task`; all zero for tasks that do not count tables."""
     if not isinstance(task, Count):
         return TaskCost()
     stage = stage_of(terms, step)

@@ -1,1 +1,1 @@
-"""A party's and the curator's half of a secure sum, in each noise mode."""
+"""Secure sums in each noise mode: the party's half and the curator's half."""

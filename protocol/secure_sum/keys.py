@@ -1,4 +1,4 @@
-"""The secrets that the parties of a run share with each other and not with the curator: pair keys and the group key.
+"""Secrets that the parties of a run share without the curator: pair keys and the group key.
 
 It does not know rows, steps or noise.
 """
@@ -20,7 +20,7 @@ SHARE_BYTES = 32
 
 @dataclass(frozen=True)
 class PairKeys:
-    """Called with a context, the key that this party has in common with each other party for it."""
+    """Callable that returns, for a context, the key that this party shares with each other party."""
 
     terms: Terms = field(repr=False)
     me: int
@@ -37,7 +37,7 @@ class PairKeys:
 
 
 def group_contributions(terms: Terms, me: int, share: bytes) -> tuple[bytes, ...]:
-    """This party's share of the group key, sealed for every other party; the curator only carries it."""
+    """This party's share of the group key, sealed for each other party; the curator only forwards the shares."""
     names = [member.name for member in terms.plan.members]
     return tuple(
         b""

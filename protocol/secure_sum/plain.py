@@ -14,7 +14,7 @@ from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes
 
 @dataclass(frozen=True)
 class PlainSums:
-    """Noise modes `distributed` and `local` at a party: masks modulo 2^64, no Paillier."""
+    """The party's half in noise modes `distributed` and `local`: masks modulo 2^64, no Paillier."""
 
     plan: Plan
     me: int
@@ -27,7 +27,7 @@ class PlainSums:
 
 @dataclass(frozen=True)
 class PlainOpening:
-    """Noise modes `distributed` and `local` at the curator."""
+    """The curator's half in noise modes `distributed` and `local`."""
 
     plan: Plan
 
@@ -35,7 +35,7 @@ class PlainOpening:
         return WORD_BYTES * layout.size
 
     def check(self, layout: Layout, blob: bytes) -> None:
-        """Any words may be a masked contribution."""
+        """Accept any blob: every list of words may be a masked contribution."""
 
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         return reveal([words_from_bytes(blob) for blob in blobs], self.plan.noise_mode.total_bound(layout))

@@ -1,6 +1,6 @@
-"""Secure sums under Paillier: the noise of parties that nobody knows is kept, by an encrypted indicator.
+"""Secure sums under Paillier: an encrypted indicator selects, unknown to everybody, the parties whose noise is kept.
 
-It does not know what the cells count, and it cannot decrypt: the curator hands that in.
+It does not know what the cells count, and it cannot decrypt: the curator passes a function that does.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,13 +22,13 @@ from protocol.privacy.layout import Layout, Vector, joined
 from protocol.privacy.noise_modes import NoiseMode, Selected
 from protocol.secure_sum.keys import PairKeys, group_key
 
-_EXPECTED_CIPHERTEXTS = 256  # of a whole run, about: it sets the size of the re-randomisers' tables
+_EXPECTED_CIPHERTEXTS = 256  # of a whole run, roughly: sets the size of the re-randomisers' tables
 
 
 def selected_sums(
     terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys, stream: Stream
 ) -> "SelectedSums":
-    """Check what the curator sent before the first sum, and find this party's place in the indicator."""
+    """Check the keys that the curator sent before the first sum, and find this party's place in the indicator."""
     plan = terms.plan
     try:
         public = PublicKey.from_bytes(keys.public_key, smallest_bits=plan.key_bits)
@@ -37,12 +37,13 @@ def selected_sums(
     except CryptoError as error:
         raise FailedCheck(CURATOR, f"sent keys that this party does not accept: {error}") from error
     if public.bits != plan.key_bits:
-        raise FailedCheck(CURATOR, f"sent a key of {public.bits} bits, the plan says {plan.key_bits}")
+        raise FailedCheck(CURATOR, f"sent a key of {public.bits} bits, expected the plan's {plan.key_bits}")
     shared = group_key(terms, me, identity, share, keys)
     places = hidden_permutation(shared, plan.parties)
     bit = indicator.ciphertexts[places[me]]
-    # Parties that were sent different indicators, or forged shares of the group key (seals do not say who made them)
-    # and so stand at places of their own, cannot be summed: too little noise would be kept.
+    # Privacy: parties that were sent different indicators would keep too little noise together. So would parties
+    # that were sent forged shares of the group key (seals do not authenticate their sender) and therefore stand at
+    # different places. Their masks depend on the group key and the indicator, so that such a sum does not cancel.
     binding = derive_key(shared, b"masks " + indicator.digest(public))
     pool = RerandomiserPool(public, bit, stream.child("re-randomisers"), _EXPECTED_CIPHERTEXTS)
     mode = plan.noise_mode
@@ -52,14 +53,14 @@ def selected_sums(
 
 @dataclass(frozen=True)
 class SelectedSums:
-    """Noise mode `selected` at a party: packed Paillier, masks modulo n, noise kept where the hidden bit is 1."""
+    """The party's half in noise mode `selected`: packed Paillier, masks modulo n, noise kept if the hidden bit is 1."""
 
     mode: Selected
     pair_keys: PairKeys
     me: int
     public: PublicKey = field(repr=False)
     bit: mpz = field(repr=False)  # Enc(u'_me)
-    binding: bytes = field(repr=False)  # of the masks to the group key and the indicator
+    binding: bytes = field(repr=False)  # binds the masks to the group key and the indicator
     pool: RerandomiserPool = field(repr=False)
 
     def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> bytes:
@@ -76,7 +77,7 @@ class SelectedSums:
 
 @dataclass(frozen=True)
 class SelectedOpening:
-    """Noise mode `selected` at the curator, who alone can `decrypt`."""
+    """The curator's half in noise mode `selected`; only the curator can `decrypt`."""
 
     mode: NoiseMode
     public: PublicKey

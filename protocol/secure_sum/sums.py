@@ -1,4 +1,4 @@
-"""The two halves of a secure sum: `contribute` at every party, `open` at the curator, who learns only the total.
+"""Interfaces of a secure sum: every party contributes, and the curator opens the sum and learns only the total.
 
 It does not know what the cells count, or how contributions travel.
 """
@@ -17,11 +17,11 @@ class PartySums(Protocol):
 
 
 class CuratorSums(Protocol):
-    """The curator's half; `BrokenSum` if the contributions do not add up."""
+    """The curator's half of a secure sum; `open` raises `BrokenSum` if the contributions do not add up."""
 
     def contribution_bytes(self, layout: Layout) -> int: ...
 
     def check(self, layout: Layout, blob: bytes) -> None:
-        """Look at one contribution when it comes, while it is known whose it is; `MalformedCiphertext`."""
+        """Check one contribution as it arrives, while its sender is known; `MalformedCiphertext` if it is malformed."""
 
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector: ...

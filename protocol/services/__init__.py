@@ -1,1 +1,1 @@
-"""Pure helpers for the two shells only; nothing else in protocol may import them."""
+"""Pure helpers that only the two shells use; nothing else in protocol may import them."""

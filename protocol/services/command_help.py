@@ -1,4 +1,4 @@
-"""How the command lines list what they can do: commands in groups, options, and examples to copy.
+"""Help texts of the command lines: commands in groups, options, and examples to copy.
 
 It does not know any command.
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Groups = Mapping[str, Sequence[str]]  # names of commands by title
-Examples = Sequence[tuple[str, str]]  # what one wants, and what one types
+Examples = Sequence[tuple[str, str]]  # the purpose, and the command to type
 REST = "more"
 
 
@@ -50,7 +50,7 @@ AddOptions = Callable[[CommandParser], None]
 
 
 class GroupedParser(argparse.ArgumentParser):
-    """A parser whose help shows its commands by group; what no group names comes last."""
+    """A parser whose help shows its commands by group; commands that no group names come last."""
 
     def __init__(self, *, groups: Groups, examples: Examples = (), **settings: Any) -> None:
         super().__init__(**settings)

@@ -1,6 +1,6 @@
-"""Which addresses may be dialled, and why a connection is refused, in sentences that say what to do.
+"""Checks of a curator's address, and explanations of refused connections that say what to do.
 
-It does not know sockets: what went wrong is read from the errors that the network layer raised.
+It does not know sockets: the cause is read from the errors that the network layer raised.
 """
 
 import re
@@ -10,17 +10,21 @@ from ipaddress import ip_address
 from protocol.errors import OperatorError
 
 _URL = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]@?#]+)(?::(\d{1,5}))?(/[^\s?#]*)?", re.ASCII)
-# OpenSSL's numbers of what can be wrong with a certificate (X509_V_ERR_...).
+# OpenSSL's error numbers for certificates (X509_V_ERR_...).
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _UNKNOWN_ISSUER = (2, 18, 19, 20, 21, 27)
 _WRONG_NAME = (62, 64)
 
 
 def check_address(url: str) -> None:
-    """Privacy: without TLS anybody on the way reads who asks what of whom; on one machine there is no way."""
+    """Refuse an address without TLS, unless it is this machine's own.
+
+    Privacy: without TLS, anybody on the network path reads who asks what of whom. A loopback connection never leaves
+    the machine, so there is no such path.
+    """
     found = _URL.fullmatch(url)
     if found is None:
-        raise OperatorError(f"{url!r} is no address of a curator: expected https://HOST or https://HOST:PORT")
+        raise OperatorError(f"{url!r} is not the address of a curator: expected https://HOST or https://HOST:PORT")
     if found[1] == "http" and not is_loopback(found[2]):
         raise OperatorError(
             f"{url} would go over the network unencrypted: use https://; http:// is for curators on this machine only"
@@ -28,7 +32,7 @@ def check_address(url: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this is the machine itself; a name counts only if no name server is asked for it."""
+    """Whether the host is this machine itself; `localhost` is the only name that counts, as it needs no name server."""
     if host == "localhost":
         return True
     try:
@@ -38,40 +42,40 @@ def is_loopback(host: str) -> bool:
 
 
 def distrust(url: str, error: BaseException) -> str | None:
-    """Why TLS refused this address, and what to do; None if `error` is not about that."""
+    """A sentence about why TLS refused this address and what to do; None if `error` has another cause."""
     for cause in _causes(error):
         code = getattr(cause, "verify_code", None)
         if code is not None:
             return f"{url} is not trusted, and nothing was sent: {_about_certificate(code, cause)}"
         if _speaks_no_tls(cause):
             return (
-                f"{url} does not speak TLS, and nothing was sent: either no curator answers there, or something on the "
-                "way wants the connection unencrypted; check host and port, and ask the operator"
+                f"{url} does not speak TLS, and nothing was sent: either no curator answers there, or a device on the "
+                "way expects an unencrypted connection; check host and port, and ask the operator"
             )
     return None
 
 
 def hung_up(url: str) -> str:
-    """A hint for a plain request that was cut off: a server that expects TLS does just that."""
+    """A hint for an unencrypted request that was cut off, as a server that expects TLS does; else nothing."""
     return "; if it expects TLS, use https:// in its address" if url.startswith("http://") else ""
 
 
 def _about_certificate(code: int, error: BaseException) -> str:
     if code in _UNKNOWN_ISSUER:
         return (
-            "its certificate is not of the CA that is pinned here: if the curator has a new CA, ask its operator for "
-            "the new pin (party: `subn-party recognise PIN`) or the new ca.pem (operator: SUBN_CA_FILE); if it has "
-            "none, somebody stands in between"
+            "its certificate was not issued by the CA that is pinned here: if the curator has a new CA, ask its "
+            "operator for the new pin (party: `subn-party recognise PIN`) or the new ca.pem (operator: SUBN_CA_FILE); "
+            "if it has no new CA, somebody is intercepting the connection"
         )
     if code in _WRONG_NAME:
         return (
-            "its certificate is for other names than the one in this address: use an address that the certificate has "
+            "its certificate is for other names than the one in this address: use a name that the certificate lists "
             "(`subn-curator certificate show`), or have the operator run `subn-curator certificate renew --name ...`"
         )
     if code == _EXPIRED:
         return (
-            "its certificate, or that of its CA, has expired: the operator runs `subn-curator certificate renew`; if "
-            "it has not, set this machine's clock"
+            "its certificate, or that of its CA, has expired: ask the operator to run `subn-curator certificate "
+            "renew`; if neither has expired, set this machine's clock"
         )
     if code == _NOT_YET_VALID:
         return "its certificate is not valid yet: set this machine's clock, or the curator's"
@@ -87,7 +91,7 @@ def _speaks_no_tls(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what led to it, as far as Python knows."""
+    """The error and the chain of errors that led to it."""
     current: BaseException | None = error
     while current is not None:
         yield current

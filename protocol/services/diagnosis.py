@@ -1,6 +1,6 @@
-"""What a doctor finds: one line for each thing it looked at, how bad it is, and how to mend it.
+"""Findings of the doctor commands: one line for each check, with a verdict and a remedy.
 
-It does not know what is looked at.
+It does not know the checks, except the few that both shells share.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ BAD_CODE = 1
 MEGABYTE = 1 << 20
 LEAST_DISK, LITTLE_DISK = 100 * MEGABYTE, 1024 * MEGABYTE
 SOON_DAYS, CA_SOON_DAYS = 14, 365
-MUCH_CLOCK, SOME_CLOCK = 300.0, 30.0  # seconds; requests that are further off than the first are refused
+MUCH_CLOCK, SOME_CLOCK = 300.0, 30.0  # seconds; requests whose time is further off than the first are refused
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ Look = Callable[[], Iterable[Finding]]
 
 
 def examine(looks: Sequence[tuple[str, Look]]) -> list[Finding]:
-    """Everything is looked at, even when something before it could not be."""
+    """Run every check, even after one that failed."""
     return [finding for what, look in looks for finding in _examined(what, look)]
 
 
@@ -55,36 +55,36 @@ def data_of(findings: Sequence[Finding]) -> dict[str, Any]:
     return counts | {"findings": [vars(one) for one in findings]}
 
 
-# What both sides look at alike
+# Checks that both shells share
 
 
 def disk(free: int, where: str) -> Finding:
     found = f"{free // MEGABYTE:,} MB free at {where}"
-    mend = "make room: without it nothing can be stored, and runs wait"
+    mend = "free some space: on a full disk nothing can be stored, and runs wait"
     verdict: Verdict = "bad" if free < LEAST_DISK else "warn" if free < LITTLE_DISK else "ok"
     return Finding("disk", verdict, found, "" if verdict == "ok" else mend)
 
 
 def modes(open_to_others: Sequence[str]) -> Finding:
-    """`open_to_others` are secret files that somebody else may read."""
+    """A finding about secret files; `open_to_others` names those that other users may read."""
     if not open_to_others:
-        return Finding("file modes", "ok", "secrets are readable for their owner alone")
+        return Finding("file modes", "ok", "only their owner can read the secrets")
     names = " ".join(open_to_others)
     return Finding("file modes", "bad", f"others may read {', '.join(open_to_others)}", f"chmod go= {names}")
 
 
 def lasting(what: str, days: int, soon: int, mend: str) -> Finding:
-    """Of a certificate."""
+    """A finding about how many days a certificate is still valid."""
     if days < 0:
         return Finding(what, "bad", f"ended {-days} days ago", mend)
     return Finding(what, "warn" if days < soon else "ok", f"{days} days left", mend if days < soon else "")
 
 
 def clock(ahead: float, whose: str) -> Finding:
-    """`ahead`: how many seconds this machine's clock is before the other's."""
+    """A finding about this machine's clock, which is `ahead` seconds ahead of the other's."""
     off = abs(ahead)
     found = f"{off:.0f} seconds {'ahead of' if ahead > 0 else 'behind'} {whose}"
     if off <= SOME_CLOCK:
         return Finding("clock", "ok", f"within {SOME_CLOCK:.0f} seconds of {whose}")
-    mend = f"set the clock that is wrong, by NTP; from {MUCH_CLOCK:.0f} seconds on nothing is accepted"
+    mend = f"set the wrong clock, by NTP; beyond {MUCH_CLOCK:.0f} seconds every request is refused"
     return Finding("clock", "bad" if off >= MUCH_CLOCK else "warn", found, mend)

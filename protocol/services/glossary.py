@@ -1,6 +1,6 @@
-"""The words of this system, as `glossary.md` lists them, for the pages and for the test that they are used.
+"""Glossary terms parsed from `glossary.md`, for the pages and for the test that the words are used.
 
-It does not know where that file is read from or where the words stand.
+It does not know where the file is, or where its words are used.
 """
 
 import re

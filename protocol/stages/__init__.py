@@ -1,1 +1,1 @@
-"""The stages of a run, one module each: what is asked, answered and concluded."""
+"""The stages of a run, one module each: tasks, answers and conclusions."""

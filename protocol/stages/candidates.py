@@ -1,6 +1,6 @@
-"""A round of DP-CCBN: one pass over all tables that a next variable could be joined with; the strongest is taken.
+"""A round of DP-CCBN: one pass counts every table that could join another variable; the strongest is taken.
 
-It does not know budgets: an equal share for every table of every round.
+It does not know budgets: every table of every round gets an equal share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
-from protocol.stages.question_checks import check_merged, refuse_masked
 from protocol.stages.stage import Size
 from protocol.stages.sum_pass import SumPass
+from protocol.stages.task_checks import check_merged, refuse_masked
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
 
@@ -32,7 +32,7 @@ class Candidates(SumPass):
     label = "Candidates"
 
     def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
-        # The count is about right; a quarter of the share leaves room for networks with more candidates.
+        # `largest_choice` is an estimate; a quarter of the share leaves room for networks with more candidates.
         return terms.plan.definition.rate(step.budget / (4 * largest_choice(terms.domain, terms.limits)))
 
     def size(self, terms: Terms, step: Step) -> Size:
@@ -50,7 +50,7 @@ class Candidates(SumPass):
         return replace(known, families=(*known.families, Family(best[0], best[1:])))
 
     def check(self, state: PartyState, step: Step, task: Task) -> None:
-        """Which variables are placed shows in what is asked; from them every candidate follows."""
+        """Refuse tables other than the candidates, which follow from the variables that the task shows as placed."""
         assert isinstance(task, Count)
         terms = state.terms
         check_merged(terms, step, task.merged)
@@ -64,7 +64,7 @@ class Candidates(SumPass):
 
 
 def _round(step: Step) -> int:
-    """How many variables are placed before the step."""
+    """Number of variables placed before the step."""
     return int(step.name.rpartition("/")[2])
 
 
@@ -78,9 +78,12 @@ def _information(table: Table, total: int) -> float:
     return mutual_information(projected.reshape(projected.shape[0], -1))
 
 
-@lru_cache(maxsize=64)  # up to a second of going through families that depend on neither rows nor parties
+@lru_cache(maxsize=64)  # listing the families takes up to a second, and depends on neither rows nor parties
 def _compared(domain: Domain, limits: Limits) -> tuple[Size, ...]:
-    """What is compared in each round, by how many variables are placed: any as many give about as many candidates."""
+    """Tables and cells compared in each round, by the number of variables placed.
+
+    The first variables stand for any set of the same size, which has about as many candidates.
+    """
     found = []
     for placed in range(1, domain.count):
         families = candidates(domain, range(placed), range(placed, domain.count), limits)

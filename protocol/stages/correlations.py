@@ -17,9 +17,9 @@ from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.picked_tables import coming_noise
-from protocol.stages.question_checks import refuse_masked, refuse_merged
 from protocol.stages.stage import Size
 from protocol.stages.sum_pass import SumPass
+from protocol.stages.task_checks import refuse_masked, refuse_merged
 from protocol.tables.domain import Variables
 
 

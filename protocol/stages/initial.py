@@ -1,4 +1,4 @@
-"""Phase 2: party after party places its share of the variables, each picked privately on its own rows.
+"""Phase 2: one party after another places its share of the variables, picking each privately on its own rows.
 
 It does not know what the network is used for.
 """
@@ -37,7 +37,7 @@ def initial_steps(plan: Plan, budget: Fraction) -> list[Step]:
     found = []
     for party, picks in enumerate(plan.picks):
         if picks:
-            # The very first variable is drawn blindly: it costs nothing (protocol/papers.md, no. 6).
+            # The very first variable is drawn without reading rows, so it costs nothing (protocol/papers.md, no. 6).
             is_private = picks > 1 or any(plan.picks[:party])
             spends = {party: budget} if is_private else {}
             found.append(Step(f"initial/{party + 1}", "initial", (party,), budget, spends))

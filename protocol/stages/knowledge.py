@@ -1,6 +1,6 @@
-"""What the curator has learned so far in a run: nothing in it but differentially private answers.
+"""Knowledge of the curator in a run so far: only differentially private answers and what follows from them.
 
-It does not know who has answered, or any row.
+It does not know which parties have answered, or any row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from protocol.tables.marginal import Table
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """A family's accumulated noisy table in phase 3, and how many rows are in it."""
+    """A family's accumulated noisy table in phase 3, and the number of rows in it."""
 
     table: Table
     rows: int
@@ -28,11 +28,11 @@ class Statistic:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A noisy table that left the parties: already private, so that it may be published and used again."""
+    """A noisy table that left the parties: already private, so it may be published and used again."""
 
     step: str
     table: Table
-    rows: int  # how many rows it counts
+    rows: int  # that the table counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,30 +48,30 @@ class LocalModel:
 class Knowledge:
     information: NDArray[np.float64]  # mutual information of every pair, zero before phase 1
     families: tuple[Family, ...] = ()  # the network so far
-    frontier: Network = field(default=Network(()))  # where phase 3 looks for a better one
+    frontier: Network = field(default=Network(()))  # where phase 3 looks for a better network
     statistics: Mapping[int, Statistic] = field(default_factory=dict)
     released: tuple[Released, ...] = ()
     models: tuple[LocalModel, ...] = ()
-    further: tuple[Variables, ...] = ()  # pairs picked beside the network's (update=guided)
-    merged: tuple[Merged, ...] = ()  # what becomes of categories that noise hides, where tables count several variables
-    guide: Guide | None = None  # what parties compare their rows with before they pick (score M)
+    further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's (update=guided)
+    merged: tuple[Merged, ...] = ()  # merged categories, for rare categories in tables of several variables
+    guide: Guide | None = None  # the model that parties compare their rows with before they pick (score M)
 
     @property
     def network(self) -> Network:
         return Network(self.families)
 
     def with_released(self, step: Step, tables: Sequence[Table], rows: int) -> "Knowledge":
-        """This knowledge with noisy tables that count so many rows."""
+        """This knowledge with more released tables, each of which counts `rows` rows."""
         return replace(self, released=(*self.released, *(Released(step.name, table, rows) for table in tables)))
 
 
 def counted_domain(terms: Terms, known: Knowledge) -> Domain:
-    """The plan's variables, and behind them those that passes count instead."""
+    """The plan's variables, followed by their merged versions, which passes count instead."""
     return terms.domain.with_merged(known.merged)
 
 
 def with_guide(terms: Terms, known: Knowledge) -> Knowledge:
-    """Fit the model of all released tables, unless it is there already: fitting takes its time."""
+    """This knowledge with the model of all released tables; fitting is slow, so an up-to-date model is kept."""
     if known.guide is not None and known.guide.tables == len(known.released):
         return known
     tables, plan = [released.table for released in known.released], terms.plan

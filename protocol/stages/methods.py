@@ -1,4 +1,4 @@
-"""The methods: which steps each runs in which order, who answers and what it costs whom, from the plan alone.
+"""The methods: the steps of each in their order, with parties and costs, from the plan alone.
 
 It does not know tables, messages or noise.
 """
@@ -28,8 +28,8 @@ Order = Mapping[StageName, tuple[StageName, ...]]
 
 
 class MethodDefinition(ABC):
-    budgets: tuple[str, ...]  # what each part of a plan's split pays for
-    order: ClassVar[Order]  # which stage may follow which; after a stage that leads nowhere, the run may end
+    budgets: tuple[str, ...]  # the purpose of each part of a plan's split
+    order: ClassVar[Order]  # the stages that may follow each stage; after a stage without any, the run may end
 
     @abstractmethod
     def steps(self, plan: Plan, everybody: Everybody, variables: int) -> list[Step]:
@@ -41,7 +41,7 @@ class MethodDefinition(ABC):
 
 
 class DpSubn(MethodDefinition):
-    """The five phases of DP-SUBN; the fifth, synthesis, asks nobody."""
+    """The five phases of DP-SUBN; the fifth, synthesis, needs no answers."""
 
     budgets = ("correlations", "initial network", "frontier and updates", "parameters")
     order: ClassVar[Order] = {
@@ -66,7 +66,7 @@ class DpSubn(MethodDefinition):
         return [*found, shared_step("parameters", "parameters", everybody, e4)]
 
     def first_families(self, terms: Terms, _first_variable: int) -> tuple[Family, ...]:
-        """Without phase 2 nothing has parents yet."""
+        """Without phase 2, every variable as a family without parents; otherwise nothing."""
         return () if terms.plan.split[1] else tuple(Family(v) for v in range(terms.domain.count))
 
 
@@ -85,7 +85,7 @@ class DpCcbn(MethodDefinition):
         return [*found, shared_step("parameters", "parameters", everybody, e2)]
 
     def first_families(self, _terms: Terms, first_variable: int) -> tuple[Family, ...]:
-        """The first variable is chosen blindly."""
+        """The first variable, which was drawn at random without reading rows."""
         return (Family(first_variable),)
 
 
@@ -101,7 +101,7 @@ METHODS: Mapping[Method, MethodDefinition] = {"dp-subn": DpSubn(), "dp-ccbn": Dp
 
 
 def terms_of(plan: Plan, schema: Schema) -> Terms:
-    """The terms of a plan, whether or not it can be run (`protocol.run.agreement` refuses what cannot)."""
+    """The terms of a plan, whether or not it can be run (`protocol.run.agreement` refuses plans that cannot)."""
     encoding = Encoding.of(schema, plan.encoding)
     return Terms(plan, schema, encoding, steps(plan, encoding.domain.count))
 
@@ -115,7 +115,7 @@ def steps(plan: Plan, variables: int) -> tuple[Step, ...]:
 
 
 def beginning(terms: Terms, first_variable: int) -> Knowledge:
-    """What the curator knows before any answer."""
+    """The curator's knowledge before any answer."""
     count = terms.domain.count
     families = METHODS[terms.plan.method].first_families(terms, first_variable)
     return Knowledge(np.zeros((count, count)), families)
@@ -124,8 +124,8 @@ def beginning(terms: Terms, first_variable: int) -> Knowledge:
 def _priced(plan: Plan, found: Sequence[Step]) -> Iterator[Step]:
     """The steps with their charges.
 
-    Privacy: rho adds up and epsilon(rho) is concave, so that with zcdp a step costs what it adds to the epsilon of
-    all steps before it: a run that ends early has cost the epsilon of what was answered.
+    Privacy: rho adds up and epsilon(rho) is concave. With zcdp a step is therefore charged the epsilon that it adds
+    to all steps before it. A run that ends early has cost the epsilon of the steps that were answered.
     """
     spent = dict.fromkeys(range(plan.parties), Fraction(0))
     for step in found:

@@ -1,6 +1,6 @@
 """Method independent: every party models its own rows alone, by PrivBayes.
 
-It does not know what becomes of the models.
+It does not know how the models are used.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Models(Stage):
     task = Learn
 
     def budget(self, terms: Terms, _step: Step) -> Fraction:
-        """What pays for the tables; the rest of the step's budget pays for the structure."""
+        """The budget of the tables; the rest of the step's budget pays for the structure."""
         return terms.plan.split[1]
 
     def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
@@ -61,14 +61,14 @@ class Models(Stage):
         return replace(known, models=models)
 
     def _model(self, terms: Terms, step: Step, party: int, reply: Reply) -> LocalModel:
-        """What one party's answer says; it is checked on the way."""
+        """The model in one party's answer, checked."""
         member, limits = terms.plan.members[party], terms.local_limits(party)
         network = Network(checked_families(terms, party, reply, (), terms.domain.count, limits))
         variables = tuple(maximal_families(network, terms.domain))
         layout = self.layout(terms, step, variables, member.rows)
         expected = WORD_BYTES * layout.size
         if len(reply.blob) != expected:
-            raise FailedCheck(member.name, f"sent {len(reply.blob)} bytes of tables, {expected} expected")
+            raise FailedCheck(member.name, f"sent {len(reply.blob)} bytes of tables, expected {expected}")
         counts = layout.split(words_from_bytes(reply.blob).view(np.int64))
         tables = tuple(
             Table(table, part.reshape(terms.domain.shape(table)), terms.plan.definition.variance(rate))
@@ -77,7 +77,7 @@ class Models(Stage):
         return LocalModel(network, tables, member.rows)
 
     def check(self, _state: PartyState, _step: Step, _task: Task) -> None:
-        """The question asks for nothing but the step: there is nothing to refuse."""
+        """Accept every task: it holds nothing but the step, so there is nothing to refuse."""
 
     def answer(
         self, state: PartyState, step: Step, _task: Task, rows: Rows, stream: Stream

@@ -37,10 +37,10 @@ class Parameters(SumPass):
 
     def enter(self, terms: Terms, known: Knowledge) -> Knowledge:
         if _chooses_openly(terms):
-            # All pairs are known already, so that the network costs nothing.
+            # All pairs have been released already, so the network costs nothing.
             network = search_frontier(known.network, known.information, terms.limits, terms.domain)
             return replace(known, families=network.families)
-        # DP-CCBN without a budget for structure: what has no family yet stands alone.
+        # DP-CCBN without a budget for structure: variables without a family get one without parents.
         placed = {family.child for family in known.families}
         alone = tuple(Family(v) for v in range(terms.domain.count) if v not in placed)
         return replace(known, families=known.families + alone)

@@ -1,6 +1,6 @@
-"""What a party knows of a run: kept, never sent, and never printed.
+"""State of a party in a run: stored, but never sent or printed.
 
-It does not know how it came to know it (`protocol.run.party`).
+It does not know how the state changes (`protocol.run.party`).
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ class PartyState:
     terms: Terms = field(repr=False)
     me: int
     identity: Identity = field(repr=False)
-    share: bytes = field(repr=False, default=b"")  # its own share of the group key
-    answered: int = 0  # position of the last step that it has answered
+    share: bytes = field(repr=False, default=b"")  # this party's own share of the group key
+    answered: int = 0  # position of the last step that this party has answered
     sums: PartySums | None = field(repr=False, default=None)
-    noise: Mapping[Variables, Vector] = field(repr=False, default_factory=dict)  # of its update (update=replace)
+    noise: Mapping[Variables, Vector] = field(repr=False, default_factory=dict)  # of this party's update=replace step
 
     @property
     def due(self) -> Step | None:

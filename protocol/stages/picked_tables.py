@@ -1,6 +1,6 @@
-"""The tables of pairs that were picked by the model, and the noise that they will have.
+"""Tables of the pairs that parties picked by the model, and the noise that these tables will have.
 
-It does not know who picks, or how.
+It does not know how pairs are picked, or by which party.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ PASSES = ("tables", "parameters")
 
 
 def picked_pairs(families: Sequence[Family], further: Sequence[Variables]) -> list[Variables]:
-    """The pairs that score M has picked so far: of a network with one parent at most, and those beside it."""
+    """The pairs that score M has picked so far: those of the network (one parent at most) and the further pairs."""
     return [*(tuple(sorted(family.variables)) for family in families if family.parents), *further]
 
 
 def unmeasured(terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
-    """The picked pairs that no pass has counted; where nothing was worth picking, every variable alone once more."""
+    """The picked pairs that no pass has counted yet; if there are none, every variable alone once more."""
     domain, counted = counted_domain(terms, known), {released.table.variables for released in known.released}
     picked = map(domain.coarsest, picked_pairs(known.families, known.further))
     new = tuple(pair for pair in picked if pair not in counted)
@@ -31,7 +31,7 @@ def unmeasured(terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
 
 
 def coming_noise(terms: Terms, step: Step) -> float:
-    """The mean size of the noise in a cell of the pass after this step, if it counts as many tables as it may."""
+    """Mean size of the noise in a cell of the next pass, if that pass counts as many tables as it may."""
     plan = terms.plan
     coming = next(s for s in terms.steps[terms.steps.index(step) + 1 :] if s.stage in PASSES)
     count = max(1, sum(plan.further) if step.stage == "further" else terms.domain.count - 1)
@@ -40,7 +40,7 @@ def coming_noise(terms: Terms, step: Step) -> float:
 
 
 def weights(terms: Terms, cells: Sequence[int]) -> Sequence[int]:
-    """How the tables of such a pass share its budget."""
+    """Weights by which the tables of a pass over picked pairs share its budget."""
     return table_weights(cells) if terms.plan.table_budgets == "square-root" else (1,) * len(cells)
 
 
@@ -49,7 +49,10 @@ def narrowest_rate(terms: Terms, step: Step) -> Fraction:
 
 
 def _smallest_share(terms: Terms) -> int:
-    """How many times smaller than an equal share that of a table can be, at most; without picks all are single."""
+    """Upper bound on how many times smaller than an equal share the share of a table can be.
+
+    Without picks every table counts a single variable.
+    """
     plan, sizes = terms.plan, sorted((1, *terms.domain.sizes))
     if plan.table_budgets == "equal":
         return 1

@@ -1,4 +1,4 @@
-"""Private picks by one party on its own rows: what it is shown before, and what its answer must keep.
+"""Private picks by one party on its own rows: the task that shows it the network so far, and the rules for its answer.
 
 It does not know in which stage a pick is made (`protocol.stages.initial`, `protocol.stages.updates.guided`).
 """
@@ -21,13 +21,13 @@ from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, with_guide
 from protocol.stages.party_state import PartyState
 from protocol.stages.picked_tables import coming_noise
-from protocol.stages.question_checks import check_merged
 from protocol.stages.reference_rows import guide_problem, reference_of
 from protocol.stages.stage import Stage
+from protocol.stages.task_checks import check_merged
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 
-Options = Callable[[Sequence[Family]], Sequence[Variables]]  # what may be picked after these
+Options = Callable[[Sequence[Family]], Sequence[Variables]]  # the options that remain after these picks
 
 
 class Picks(Stage):
@@ -43,16 +43,16 @@ class Picks(Stage):
         return with_guide(terms, known) if terms.plan.score == "M" else known
 
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
-        return dict.fromkeys(step.parties, placing_question(terms, step, known))
+        return dict.fromkeys(step.parties, placing_task(terms, step, known))
 
     def check_reply(
         self, _terms: Terms, _step: Step, _known: Knowledge, _party: int, _reply: Reply, _sums: CuratorSums
     ) -> None:
-        """The one answer is checked when it is concluded from."""
+        """Check nothing here: the step has a single answer, which is checked as the step is concluded."""
 
 
-def placing_question(terms: Terms, step: Step, known: Knowledge) -> Place:
-    """What a party is shown before it picks: the network so far, and with score M the model of all tables."""
+def placing_task(terms: Terms, step: Step, known: Knowledge) -> Place:
+    """The task that shows a party the network so far, and with score M the model of all tables."""
     families = tuple((family.child, family.parents) for family in known.families)
     place = Place(plan=terms.plan_hash, step=step.name, families=families, further=known.further)
     if known.guide is None:
@@ -63,10 +63,10 @@ def placing_question(terms: Terms, step: Step, known: Knowledge) -> Place:
 
 
 def check_place(state: PartyState, step: Step, task: Place, expected: int) -> None:
-    """Refuse a question that does not show the network of `expected` placed variables."""
+    """Refuse a task that does not show a network of `expected` placed variables."""
     families = families_of(task)
     if len(families) != expected:
-        raise FailedCheck(CURATOR, f"sent {len(families)} placed variables for {step.name!r}, {expected} expected")
+        raise FailedCheck(CURATOR, f"sent {len(families)} placed variables for {step.name!r}, expected {expected}")
     try:
         Network.of(families, state.terms.domain)
     except ValueError as error:
@@ -79,17 +79,17 @@ def _check_further(terms: Terms, step: Step, pairs: Sequence[Variables]) -> None
     most = terms.plan.rounds * sum(terms.plan.further)
     if len(pairs) > most or len(set(pairs)) < len(pairs):
         raise FailedCheck(
-            CURATOR, f"sent in {step.name!r} {len(pairs)} further pairs, at most {most} different ones expected"
+            CURATOR, f"sent {len(pairs)} further pairs in {step.name!r}, expected at most {most}, all different"
         )
     if any(len(pair) != 2 or pair[0] == pair[1] or max(pair) >= terms.domain.count for pair in pairs):
-        raise FailedCheck(CURATOR, f"sent in {step.name!r} further pairs that are no pairs of variables")
+        raise FailedCheck(CURATOR, f"sent further pairs in {step.name!r} that are not pairs of variables")
 
 
 def _check_guide(terms: Terms, step: Step, task: Place) -> None:
-    """The model behind a choice: any would be private, but it has to be one."""
+    """Refuse a malformed model behind a choice. Any model would keep the choice private, but it has to be a model."""
     if terms.plan.score != "M":
         if task.merged or task.cliques or task.parents or task.blob:
-            raise FailedCheck(CURATOR, f"sent a model with {step.name!r}, which this plan's score does not ask for")
+            raise FailedCheck(CURATOR, f"sent a model with {step.name!r}, which this plan's score does not use")
         return
     check_merged(terms, step, task.merged)
     problem = guide_problem(terms.domain.with_merged(task.merged), task)
@@ -108,12 +108,12 @@ def wire_families(families: Sequence[Family]) -> tuple[tuple[int, Variables], ..
 def checked_families(
     terms: Terms, party: int, reply: Reply, before: tuple[Family, ...], count: int, limits: Limits
 ) -> tuple[Family, ...]:
-    """The families of an answer, if they go on with the network and keep the limits."""
+    """The families of an answer, if they extend the network and respect the limits."""
     assert isinstance(reply, Placed | Learned)
     culprit = terms.plan.members[party].name
     families = tuple(Family(child, parents) for child, parents in reply.families)
     if len(families) != count:
-        raise FailedCheck(culprit, f"was to place {count} variables and placed {len(families)}")
+        raise FailedCheck(culprit, f"placed {len(families)} variables, expected {count}")
     try:
         in_order = Network.of((*before, *families), terms.domain).families
     except ValueError as error:
@@ -135,7 +135,7 @@ def pick_by_score(
     rows: Rows,
     stream: Stream,
 ) -> list[Family]:
-    """Pick `picks` more families: the very first variable blindly, every other one by a private choice."""
+    """Pick `picks` more families: the very first variable at random, every other family by a private choice."""
     plan, placed = terms.plan, [family.child for family in before]
     found = first_variable(terms, before, picks, stream)
     private_picks = picks - len(found)
@@ -149,7 +149,7 @@ def pick_by_score(
 
 
 def judge_of(state: PartyState, step: Step, task: Place, rows: Rows) -> Judge:
-    """The judge of score M: the party's rows beside rows of the model that it was shown."""
+    """The judge of score M, which compares the party's rows with rows of the model in the task."""
     terms = state.terms
     noise = coming_noise(terms, step) * rows.count / terms.plan.total_rows
     return Judge(rows.over(terms.domain.with_merged(task.merged)), reference_of(terms, task), noise)
@@ -158,7 +158,7 @@ def judge_of(state: PartyState, step: Step, task: Place, rows: Rows) -> Judge:
 def pick_by_model(
     terms: Terms, judge: Judge, found: list[Family], picks: int, budget: Fraction, options: Options, stream: Stream
 ) -> list[Family]:
-    """Pick until there are `picks`, by what the tables released so far answer worst (score M)."""
+    """Pick until there are `picks` families: privately, those that the model reproduces worst (score M)."""
     plan, private_picks = terms.plan, picks - len(found)
     for _ in range(private_picks):
         choices = options(found)
@@ -170,5 +170,5 @@ def pick_by_model(
 
 
 def first_variable(terms: Terms, before: Sequence[Family], picks: int, stream: Stream) -> list[Family]:
-    """The very first variable of a network, drawn blindly; nothing where a network has begun."""
+    """The very first variable of a network, drawn at random without reading rows; nothing if a network has begun."""
     return [] if before or not picks else [Family(stream.below(terms.domain.count))]

@@ -1,6 +1,7 @@
-"""What a party compares its rows with before it picks (score M): rows of the model of all tables released so far.
+"""Reference rows for picks by score M: drawn from the model of all released tables, and compared with a party's rows.
 
-It does not know the party's own rows, or how the model was fitted. All of this was private when it left the parties.
+It does not know the party's own rows, or how the model was fitted. The released tables were already private when they
+left the parties.
 """
 
 from collections.abc import Sequence
@@ -22,15 +23,15 @@ from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain, Merged, Variables
 from protocol.views.cover import LARGEST_VIEW
 
-_WEIGHTS = 1 << 20  # finer than the reference, too coarse to show in which order floats were added
-_FEW = 1 << 12
+_WEIGHTS = 1 << 20  # scale of the weights: finer than the reference rows, too coarse to reveal the order of additions
+_FEW = 1 << 12  # numbers in a clique up to which this scale suffices
 
 
 @dataclass(frozen=True)
 class Guide:
-    """A model as it is sent: the cliques of its tree, each one's parent, and a weight for each combination of codes."""
+    """A model as it is sent: the cliques of its tree with their parents, and a weight for each combination of codes."""
 
-    tables: int  # how many released tables it was fitted to
+    tables: int  # number of released tables that the model was fitted to
     cliques: tuple[Variables, ...]
     parents: tuple[int, ...]
     blob: bytes
@@ -42,7 +43,7 @@ class Guide:
 
 
 def guide_problem(domain: Domain, task: Place) -> str:
-    """What keeps a message's model from being one over this domain's coarsest variables; nothing if it is one."""
+    """The reason why a task holds no valid model over this domain's coarsest variables; empty if it does."""
     sizes, inside = domain.coarse_sizes, set[int]()
     largest = LARGEST_VIEW + LARGEST_MODEL + sum(sizes)
     if not task.cliques or len(task.parents) != len(task.cliques):
@@ -51,23 +52,23 @@ def guide_problem(domain: Domain, task: Place) -> str:
         if len(set(clique)) != len(clique) or not clique or max(clique) >= len(sizes):
             return f"a model with a clique over {clique}, which is no set of variables"
         if parent > max(0, place - 1) or not inside & set(clique) <= set(task.cliques[parent]):
-            return f"a model whose clique {clique} does not hang together with its parent"
+            return f"a model whose clique {clique} is not connected by its parent"
         if set(clique) <= inside:
-            return f"a model whose clique {clique} says nothing new"
+            return f"a model whose clique {clique} adds no variable"
         inside |= set(clique)
     if len(inside) != len(sizes):
-        return f"a model of {len(inside)} variables, {len(sizes)} expected"
+        return f"a model of {len(inside)} variables, expected {len(sizes)}"
     numbers = sum(cells(sizes, clique) for clique in task.cliques)
     if numbers > largest:
-        return f"a model of {numbers} numbers, at most {largest} expected"
+        return f"a model of {numbers} numbers, expected at most {largest}"
     expected = WORD_BYTES * numbers
     if len(task.blob) != expected:
-        return f"a model of {len(task.blob)} bytes, {expected} expected"
+        return f"a model of {len(task.blob)} bytes, expected {expected}"
     return ""
 
 
 def reference_of(terms: Terms, task: Place) -> Rows:
-    """Over merged categories."""
+    """Rows drawn from the task's model, over merged categories."""
     return _reference(terms, task.merged, task.cliques, task.parents, task.blob)
 
 
@@ -75,7 +76,10 @@ def reference_of(terms: Terms, task: Place) -> Rows:
 def _reference(
     terms: Terms, merged: Sequence[Merged], cliques: tuple[Variables, ...], parents: tuple[int, ...], blob: bytes
 ) -> Rows:
-    """Privacy: the stream is public, because nothing secret is drawn: the law of a pick holds for any reference."""
+    """Rows drawn from a model, the same for everybody.
+
+    Privacy: the stream may be public, because nothing secret is drawn. A pick is private with any reference rows.
+    """
     sizes = terms.domain.with_merged(merged).coarse_sizes
     tree = JunctionTree(sizes, cliques, parents)
     words = split_vector(words_from_bytes(blob), [cells(sizes, clique) for clique in cliques])
@@ -90,5 +94,5 @@ def _reference(
 
 
 def _weights(numbers: int) -> int:
-    """Of a whole clique: finer for those of very many numbers, each of which has little."""
+    """Sum of a clique's integer weights: larger for cliques of very many numbers, each of which has a small share."""
     return _WEIGHTS * max(1, numbers // _FEW)

@@ -1,6 +1,6 @@
-"""Every stage, and every update rule, by name: the program runs on these tables.
+"""Registry of every stage and every update rule by name; the program runs on these tables.
 
-It does not know what a stage does, or in which order stages come (`protocol.stages.methods`).
+It does not know how a stage works, or in which order stages come (`protocol.stages.methods`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,11 +33,11 @@ def stage_of(terms: Terms, step: Step) -> Stage:
 
 @cache
 def stages(update: Update) -> Mapping[StageName, Stage]:
-    """Every stage by its name, where the plan has this update rule."""
+    """Every stage of plans with this update rule, by name."""
     return {stage.name: stage for stage in (*_COMMON, *UPDATES[update].stages)}
 
 
 def labels() -> Mapping[str, str]:
-    """What people call each stage."""
+    """Labels of the stages for people, by name."""
     found: dict[str, str] = {name: stage.label for update in UPDATES for name, stage in stages(update).items()}
     return {"joining": "Joining", **found}

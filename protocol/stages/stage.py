@@ -1,4 +1,4 @@
-"""The interface of a stage: everything that one kind of step needs, from its price to its conclusion.
+"""The interface of a stage: everything that a kind of step needs, from its noise to its conclusion.
 
 It does not know which stages there are (`protocol.stages.registry`) or in which order they come
 (`protocol.stages.methods`).
@@ -26,7 +26,7 @@ from protocol.tables.domain import Merged, Variables
 
 @dataclass(frozen=True)
 class Size:
-    """What a step counts at most, where the network decides it."""
+    """Upper limits on the tables and cells of a step, for tables that depend on the network."""
 
     tables: int = 0
     cells: int = 0
@@ -37,12 +37,12 @@ class Stage(ABC):
     label: ClassVar[str]  # for people
     reply: type[Reply]
     task: type[Task]
-    is_sum: bool = False  # everybody answers, and the curator learns only the total
+    is_sum: bool = False  # every party answers, and the curator learns only the total
 
-    # Public numbers, known before anything is asked
+    # Public numbers, known before the run begins
 
     def noise_rates(self, terms: Terms, step: Step, cells: Sequence[int]) -> tuple[Fraction, ...]:
-        """The noise of each table of the step, by the tables' cells: their shares add up to the budget exactly."""
+        """Noise rate of each table of the step, given the tables' cells; their shares add up exactly to the budget."""
         return tuple(map(terms.plan.definition.rate, allocate(self.budget(terms, step), self.weights(terms, cells))))
 
     def budget(self, _terms: Terms, step: Step) -> Fraction:
@@ -50,64 +50,64 @@ class Stage(ABC):
         return step.budget
 
     def weights(self, _terms: Terms, cells: Sequence[int]) -> Sequence[int]:
-        """How the tables share the budget."""
+        """Weights by which the tables share the budget."""
         return (1,) * len(cells)
 
     def narrowest_rate(self, _terms: Terms, _step: Step) -> Fraction | None:
-        """The rate of the widest noise that the step can need; None where it draws none."""
+        """The rate of the widest noise that the step can need; None if the step draws no noise."""
         return None
 
     def size(self, _terms: Terms, _step: Step) -> Size:
         return Size()
 
     def cells_by_rate(self, terms: Terms, step: Step) -> dict[Fraction, int]:
-        """How many cells at most have noise of each rate."""
+        """The largest number of cells with noise of each rate."""
         size = self.size(terms, step)
         return {terms.plan.definition.rate(step.budget / size.tables): size.cells} if size.tables else {}
 
     def layout(
         self, terms: Terms, step: Step, tables: Sequence[Variables], rows: int, merged: Sequence[Merged] = ()
     ) -> Layout:
-        """These tables over so many rows, sharing the step's budget."""
+        """Layout of these tables over `rows` rows, sharing the step's budget."""
         cells = tuple(map(terms.domain.with_merged(merged).cells, tables))
         return Layout(cells, self.noise_rates(terms, step, cells), rows)
 
     def mechanism(self, plan: Plan, _task: Task) -> str:
-        """What keeps the answer private, in the ledger's words."""
+        """The mechanism that keeps the answer private, in the ledger's words."""
         return f"secure sum, noise {plan.noise}" if self.is_sum else "own noise"
 
     # The curator's half
 
     def enter(self, _terms: Terms, known: Knowledge) -> Knowledge:
-        """What the curator works out before it asks."""
+        """The curator's knowledge after the computations that come before its tasks."""
         return known
 
     @abstractmethod
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
-        """What each party of the step is asked."""
+        """The task of each party of the step."""
 
     @abstractmethod
     def check_reply(
         self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
     ) -> None:
-        """Look at one answer when it comes, while it is known whose it is."""
+        """Check one answer as it arrives, while its sender is known."""
 
     @abstractmethod
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
     ) -> Knowledge:
-        """What the curator knows after the step's answers."""
+        """The curator's knowledge after the step's answers."""
 
     # A party's half
 
     def expected(self, _state: PartyState, _step: Step) -> type[Task]:
-        """The kind of question that this party gets in the step."""
+        """The kind of task that this party gets in the step."""
         return self.task
 
     @abstractmethod
     def check(self, state: PartyState, step: Step, task: Task) -> None:
-        """Refuse what the plan does not allow, before anything is charged or read."""
+        """Refuse tasks that the plan does not allow, before anything is charged or read."""
 
     @abstractmethod
     def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
-        """Answer a question that was checked and charged: here rows are read."""
+        """Answer a task that has been checked and charged; only here are rows read."""

@@ -1,6 +1,6 @@
-"""A pass: everybody counts the same tables, adds noise, and the curator learns only the totals.
+"""A pass: every party counts the same tables and adds noise, and the curator learns only the totals.
 
-It does not know which tables are counted, or what is concluded from them.
+It does not know which tables are counted, or the conclusions from them.
 """
 
 from abc import abstractmethod
@@ -21,8 +21,8 @@ from protocol.secure_sum.selected import selected_sums
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, counted_domain
 from protocol.stages.party_state import PartyState
-from protocol.stages.question_checks import check_tables, refuse_masked
 from protocol.stages.stage import Stage
+from protocol.stages.task_checks import check_tables, refuse_masked
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Merged, Variables
 from protocol.tables.marginal import Table
@@ -38,7 +38,7 @@ class SumPass(Stage):
         """The tables that the next pass counts."""
 
     def limits(self, terms: Terms) -> Limits:
-        """How large a table of the pass may be."""
+        """Limits on the size of a table of the pass."""
         return terms.limits
 
     def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
@@ -55,16 +55,16 @@ class SumPass(Stage):
         layout, name = self._layout(terms, step, known), terms.plan.members[party].name
         expected = sums.contribution_bytes(layout)
         if len(reply.blob) != expected:
-            raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, {expected} expected")
+            raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, expected {expected}")
         try:
             sums.check(layout, reply.blob)
         except MalformedCiphertext as error:
-            raise FailedCheck(name, f"sent no contribution to {step.name!r}: {error}") from error
+            raise FailedCheck(name, f"sent no valid contribution to {step.name!r}: {error}") from error
 
     def opened(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
     ) -> list[Table]:
-        """The totals, as tables with the variance of the noise that stayed in them."""
+        """The totals, as tables with the variance of the noise that they hold."""
         layout, domain = self._layout(terms, step, known), counted_domain(terms, known)
         totals = sums.open(layout, [replies[party].blob for party in step.parties])
         variances = {rate: terms.plan.noise_mode.retained_variance(rate) for rate in set(layout.rates)}
@@ -93,7 +93,7 @@ class SumPass(Stage):
 
 
 def _with_sums(state: PartyState, step: Step, task: Count, stream: Stream) -> PartyState:
-    """Take the curator's keys, which come with the first pass where the noise mode needs them."""
+    """The state with this party's half of the secure sums, made from the keys that come with the first pass."""
     if state.sums is not None:
         return state
     if task.keys is None:
@@ -106,7 +106,7 @@ def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:
 
 
 def asked(step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = ()) -> bytes:
-    """Name what masks depend on besides the plan.
+    """The context of a pass, which its masks depend on in addition to the plan: its step, tables and merged categories.
 
     Privacy: a pass shares its budget over its tables. If parties were asked for different tables, a party asked for
     many could be covered only by the narrower noise of a party asked for few. The masks therefore depend on the

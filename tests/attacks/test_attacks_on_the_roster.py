@@ -92,7 +92,7 @@ def test_two_views_of_one_run_do_not_fit_together() -> None:
 def test_too_few_or_too_many_signatures_are_refused(count: int) -> None:
     driver = begun()
     roster = (list(roster_of(first_task(driver))) * 2)[:count]
-    with pytest.raises(FailedCheck, match=f"shows {count} signatures under the plan before the first task, 3 expected"):
+    with pytest.raises(FailedCheck, match=f"shows {count} signatures under the plan before the first task, expected 3"):
         asked(driver, shown(first_task(driver), roster))
 
 

@@ -142,7 +142,7 @@ def test_an_idle_connection_does_not_hold_up_the_end(tmp_path: Path) -> None:
 def test_another_ca_is_refused_by_party_and_operator(secure: Cluster, tmp_path: Path) -> None:
     other = tmp_path / "other.pem"
     other.write_text(new_ca(utc_now()).certificate_pem)
-    assert "not of the CA that is pinned here" in refusal(secure, SUBN_CA_FILE=str(other))
+    assert "not issued by the CA that is pinned here" in refusal(secure, SUBN_CA_FILE=str(other))
     assert "SUBN_CA_FILE" in refusal(secure, SUBN_CA_FILE="")
     pinned = secure.sites["near"].home / "ca.pem"
     right = pinned.read_text()

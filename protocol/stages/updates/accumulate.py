@@ -1,7 +1,6 @@
-"""Phase 3 with `update=accumulate`: party after party adds its own tables, under noise of its own.
+"""Phase 3 with `update=accumulate`: one party after another adds its own tables, under its own noise.
 
-It does not know how the frontier is searched. Every row is exposed once, so that the budget is spent once
-(`updating.md`).
+It does not know how the frontier is searched. Every row is exposed once, so the budget is spent once (`updating.md`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,9 @@ from protocol.privacy.noise_modes import full_noise
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
-from protocol.stages.question_checks import check_tables, refuse_masked
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
+from protocol.stages.task_checks import check_tables, refuse_masked
 from protocol.stages.updates.frontier import FrontierUpdate
 from protocol.stages.updates.rule import UpdateRule
 from protocol.tables.counting import Rows
@@ -40,7 +39,7 @@ class Accumulate(UpdateRule):
 
 
 class OwnUpdate(FrontierUpdate):
-    """One party's own tables under a full share of its own noise: private by itself, against everybody."""
+    """An update by one party: its own tables under a full share of its own noise, private against everybody."""
 
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
         tables = self.tables(terms, known)
@@ -53,7 +52,7 @@ class OwnUpdate(FrontierUpdate):
         expected = WORD_BYTES * sum(map(terms.domain.cells, getattr(task, "tables", ())))
         if len(reply.blob) != expected:
             name = terms.plan.members[party].name
-            raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, {expected} expected")
+            raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, expected {expected}")
 
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums

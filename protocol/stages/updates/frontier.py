@@ -1,4 +1,4 @@
-"""What the update rules of the papers share: a search frontier, statistics of its families, the best network in it.
+"""Base of the papers' update rules: a search frontier, statistics of its families, and the best network in it.
 
 It does not know whose rows an update adds, or under which noise.
 """
@@ -24,7 +24,7 @@ class FrontierUpdate(Stage):
     label = "Updates"
     reply = Contribution
     task = Count
-    keeps_former_noise = True  # in the sum of two deliveries of one family
+    keeps_former_noise = True  # whether the sum of two deliveries of one family holds the noise of both
 
     def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
         return terms.plan.definition.rate(step.budget / terms.domain.count)
@@ -43,7 +43,7 @@ class FrontierUpdate(Stage):
         return tuple(family.variables for family in known.frontier.families if family.parents)
 
     def updated(self, terms: Terms, known: Knowledge, tables: Sequence[Table], rows: int) -> Knowledge:
-        """The statistics with these tables over so many rows, and the best network that they allow."""
+        """The knowledge with these tables over `rows` more rows, and with the best network for its statistics."""
         statistics = {table.variables[0]: self._statistic(known, table, rows) for table in tables}
         network = best_network(
             known.frontier,
@@ -55,7 +55,7 @@ class FrontierUpdate(Stage):
         return replace(known, statistics=statistics, families=network.families)
 
     def _statistic(self, known: Knowledge, table: Table, rows: int) -> Statistic:
-        """The family's statistic with one more delivery: added up while the family is the same, else begun anew."""
+        """The family's statistic with one more delivery: added up if the family is unchanged, else started anew."""
         former = known.statistics.get(table.variables[0])
         if former is None or former.table.variables != table.variables:
             return Statistic(table, rows)

@@ -1,4 +1,4 @@
-"""Phase 3 with `update=guided`: rounds that measure what was picked, then pick what the model still answers worst.
+"""Phase 3 with `update=guided`: each round counts the picked pairs, then picks those that the model reproduces worst.
 
 It does not know how pairs are scored (`protocol.picks.by_model`).
 """
@@ -30,7 +30,7 @@ from protocol.tables.domain import Variables
 
 class Guided(UpdateRule):
     def initial_budget(self, plan: Plan, budget: Fraction) -> Fraction:
-        """The first network gets as much for its picks as every round."""
+        """The first network's part of the budget for picks, which equals that of every round."""
         return budget / (1 + plan.guided_rounds)
 
     def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
@@ -55,7 +55,7 @@ def _further_steps(plan: Plan, round_: int, budget: Fraction) -> list[Step]:
 
 
 class Tables(SumPass):
-    """A pass over what was picked before."""
+    """A pass over the pairs that were picked before."""
 
     name = "tables"
     label = "Tables of what was picked"
@@ -79,7 +79,7 @@ class Tables(SumPass):
 
 
 class Further(Picks):
-    """Pairs beside the network's, picked by one party."""
+    """Picks of one party: pairs in addition to the network's."""
 
     name = "further"
     label = "Further pairs"
@@ -93,10 +93,10 @@ class Further(Picks):
         found = tuple(tuple(sorted((child, *parents))) for child, parents in reply.families)
         taken = picked_pairs(known.families, known.further)
         if len(found) > terms.plan.further[party]:
-            raise FailedCheck(culprit, f"was to pick {terms.plan.further[party]} pairs and picked {len(found)}")
+            raise FailedCheck(culprit, f"picked {len(found)} pairs, expected at most {terms.plan.further[party]}")
         for pair in found:
             if len(set(pair)) != 2 or max(pair) >= terms.domain.count or pair in taken or found.count(pair) > 1:
-                raise FailedCheck(culprit, f"picked {pair}, which is no new pair of variables")
+                raise FailedCheck(culprit, f"picked {pair}, which is not a new pair of variables")
         return replace(known, further=(*known.further, *found))
 
     def check(self, state: PartyState, step: Step, task: Task) -> None:

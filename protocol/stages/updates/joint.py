@@ -1,4 +1,4 @@
-"""Phase 3 with `update=joint`: rounds in which everybody counts the frontier's tables in one pass.
+"""Phase 3 with `update=joint`: rounds in which every party counts the frontier's tables in one pass.
 
 It does not know how the frontier is searched.
 """

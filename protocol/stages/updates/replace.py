@@ -1,6 +1,6 @@
 """Phase 3 with `update=replace`, as published: the newest party's noise takes the place of its predecessor's.
 
-It does not know how the frontier is searched. Offered for reproduction, at what it truly costs (`updating.md`).
+It does not know how the frontier is searched. The rule is offered for reproduction, at its true cost (`updating.md`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ from protocol.secure_sum.keys import PairKeys
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
-from protocol.stages.question_checks import check_tables, refuse_masked
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import asked, counts_of
+from protocol.stages.task_checks import check_tables, refuse_masked
 from protocol.stages.updates.accumulate import OwnUpdate
 from protocol.stages.updates.rule import UpdateRule
 from protocol.tables.counting import Rows
@@ -34,8 +34,8 @@ from protocol.tables.marginal import Table
 
 class Replace(UpdateRule):
     def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
-        # Privacy: the rows of party k are inside S_k, ..., S_K, each under fresh noise, so theorem 5 of the paper
-        # does not hold; the exposures to come are charged when the first one is made (protocol/papers.md, no. 5).
+        # Privacy: the rows of party k are in S_k, ..., S_K, each under fresh noise, so theorem 5 of the paper does
+        # not hold. All these exposures are charged when the first is made (protocol/papers.md, no. 5).
         budget = plan.split[2]
         return [
             Step(f"update/{k + 1}", "update", (k - 1, k) if k else (k,), budget, {k: (plan.parties - k) * budget})
@@ -48,7 +48,7 @@ class Replace(UpdateRule):
 
 
 class ReplacingUpdate(OwnUpdate):
-    keeps_former_noise = False  # the predecessor's noise has gone and the newest share has taken its place
+    keeps_former_noise = False  # the newest party's share replaces the predecessor's noise
 
     def mechanism(self, plan: Plan, task: Task) -> str:
         return "own noise taken back" if isinstance(task, TakeBack) else super().mechanism(plan, task)
@@ -69,7 +69,7 @@ class ReplacingUpdate(OwnUpdate):
         return self.updated(terms, known, tables, rows)
 
     def delivered(self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply]) -> list[Table]:
-        """The newest party's noisy tables; those that go on have the predecessor's noise taken out."""
+        """The newest party's noisy tables; the predecessor's noise is taken out of tables that continue."""
         *predecessors, newest = step.parties
         tables = self.tables(terms, known)
         layout = self.layout(terms, step, tables, terms.plan.members[newest].rows)
@@ -103,7 +103,7 @@ class ReplacingUpdate(OwnUpdate):
     def _deliver(
         self, state: PartyState, step: Step, task: Count, rows: Rows, stream: Stream
     ) -> tuple[PartyState, Reply]:
-        """The party's own tables; those that go on are masked until the predecessor's noise is out of them."""
+        """The party's own tables; tables that continue are masked until the predecessor's noise is taken out."""
         layout = self.layout(state.terms, step, task.tables, rows.count)
         noise = full_noise(state.terms.plan.definition, layout, stream)
         parts = layout.split((counts_of(rows, task.tables) + noise).view(np.uint64))
@@ -119,7 +119,7 @@ class ReplacingUpdate(OwnUpdate):
 
 
 def _unchanged(known: Knowledge, tables: Sequence[Variables]) -> tuple[int, ...]:
-    """Which tables go on from the update before; a changed family starts anew."""
+    """Indices of the tables that continue from the update before; a changed family starts anew."""
     former = {statistic.table.variables for statistic in known.statistics.values()}
     return tuple(index for index, table in enumerate(tables) if table in former)
 
@@ -130,7 +130,7 @@ def _check_take_back(state: PartyState, task: TakeBack) -> None:
 
 
 def _take_back(state: PartyState, step: Step, task: TakeBack) -> tuple[PartyState, Reply]:
-    """Minus the noise of the update before, under a mask that cancels with the successor's."""
+    """The negated noise of the update before, under a mask that cancels with the successor's."""
     noise = joined([state.noise[table] for table in task.tables])
     words = handover_mask(state, step, task.tables, noise.size) - noise.view(np.uint64)
     reply = Contribution(plan=state.terms.plan_hash, step=step.name, blob=words_to_bytes(words))
@@ -138,7 +138,7 @@ def _take_back(state: PartyState, step: Step, task: TakeBack) -> tuple[PartyStat
 
 
 def handover_mask(state: PartyState, step: Step, tables: Sequence[Variables], count: int) -> NDArray[np.uint64]:
-    """The mask between the two parties of the update."""
+    """The mask that the two parties of the update share."""
     keys = PairKeys(state.terms, state.me, state.identity)(asked(step, tables))
     pair = {peer: key for peer, key in keys.items() if peer in step.parties}
     return mask_words(pair, state.me, count)

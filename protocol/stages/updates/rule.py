@@ -13,12 +13,12 @@ from protocol.stages.stage import Stage
 
 class UpdateRule(ABC):
     def initial_budget(self, _plan: Plan, budget: Fraction) -> Fraction:
-        """The part of the budget for picks that the first network gets."""
+        """The first network's part of the budget for picks."""
         return budget
 
     @abstractmethod
     def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
-        """The steps after the first network, with what each exposes and costs."""
+        """The steps after the first network, with their exposures and costs."""
 
     @property
     @abstractmethod

@@ -233,7 +233,7 @@ def test_a_curator_that_is_away_is_a_failure(shell: Shell, monkeypatch: pytest.M
     assert "no curator answers" in shell.run("wait", "x", "--timeout", "0.1", code=1)
     for url in ("https://curator:port", "curator:8460"):
         monkeypatch.setenv("SUBN_URL", url)
-        assert "is no address of a curator" in shell.run("parties", "list", code=2)
+        assert "is not the address of a curator" in shell.run("parties", "list", code=2)
     monkeypatch.setenv("SUBN_URL", "http://curator.example:8460")
     assert "use https://" in shell.run("parties", "list", code=2)
 

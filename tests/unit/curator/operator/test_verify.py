@@ -85,9 +85,9 @@ def change_manifest(old: bytes, new: bytes) -> Callable[[Path], None]:
         (change_file("network.json"), "network.json is not the file"),
         (change_file("report.json"), "report.json is not the file"),
         (change_file("report.html"), "report.html is not the file"),
-        (change_manifest(b'"spent":"1"', b'"spent":"1/2"'), "signature does not fit"),
-        (change_manifest(b'"epsilon":"1"', b'"epsilon":"9"'), "signature does not fit"),
-        (change_manifest(b'{"manifest"', b'{"manifesto"'), "no manifest of version 1"),
+        (change_manifest(b'"spent":"1"', b'"spent":"1/2"'), "signature is not valid"),
+        (change_manifest(b'"epsilon":"1"', b'"epsilon":"9"'), "signature is not valid"),
+        (change_manifest(b'{"manifest"', b'{"manifesto"'), "not a manifest of version 1"),
     ],
 )
 def test_what_was_changed_is_not_verified(
@@ -107,6 +107,6 @@ def test_what_cannot_be_read_is_a_usage_error(result: Path, capsys: pytest.Captu
     assert "64 hexadecimal digits" in verify(capsys, result / "manifest.json", "--curator-key", "key", code=2)
     table = result / "table.parquet"
     table.touch()
-    assert "the manifest knows no file 'table.parquet'" in verify(
+    assert "the manifest does not list the file 'table.parquet'" in verify(
         capsys, result / "manifest.json", "--table", table, code=1
     )

@@ -503,13 +503,13 @@ def test_no_promise_without_its_condition(noise, method):
         assert all(one.text.endswith(".") and one.condition.endswith(".") for one in found)
         first = found[0]
         assert "ε at most 1" in first.text
-        for condition in ("follows the protocol", "does not pool", "one person is one row at one party"):
+        for condition in ("follows the protocol", "does not pool", "One person is one row at one party"):
             assert condition in first.condition
         towards = {0: "not towards other parties", 1: "any 1 other party", 2: "any 2 other parties"}
         assert towards[insiders] in first.text
     concentrated = promises(plan_of(noise=noise, method=method, privacy="zcdp"))
     assert "δ = 1/1000000000" in concentrated[0].text
-    assert "and by δ = 1/1000000000 besides" in concentrated[1].text
+    assert "plus δ = 1/1000000000, compared with" in concentrated[1].text
     hopeless = promises(plan_of(noise=noise, method=method, epsilon=8))[1]
     assert hopeless.text.startswith("So much ε protects nobody")
     assert any("Row counts" in words for words in not_promised())

@@ -286,8 +286,8 @@ def test_the_request_in_plain_words(party: Party, visitor: Visitor, capsys: pyte
         "5 columns of “patients”; it costs about 0.3333 (1/3) of your remaining 3.2."
     )
     promise = (
-        "With what leaves your party in this run, an attacker's odds about any one person in your table change by at "
-        "most a factor 1.40."
+        "With what leaves your table in this run, the odds of any statement about one person in it change by at most "
+        "a factor 1.40, compared with that person's row holding any other values."
     )
     assert headline in page
     assert promise in page

@@ -139,10 +139,10 @@ def test_what_public_numbers_do_not_tell_is_not_predicted_and_says_why():
     drowned = predicted(terms_of(two_valued, "0.2", rows=2_000, split=split, **by_views))
     alone = predicted(terms_of((5,)))
     assert {found.error for found in (parts, weak, drowned, alone)} == {None}
-    assert "parts of attributes" in parts.why
-    assert "two-valued" in weak.why
+    assert "parts of columns" in parts.why
+    assert "columns with two values" in weak.why
     assert weak.why == drowned.why
-    assert "single attribute" in alone.why
+    assert "single column" in alone.why
     assert predicted(terms_of(two_valued, "0.8")).error is not None
 
 

@@ -59,7 +59,7 @@ def test_http_over_the_network_is_refused_with_what_to_do(url: str) -> None:
     "url", ["curator", "ftp://curator", "https://", "https://a b", "https://user@host", "https://h:port", "https://h?q"]
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(OperatorError, match="is no address of a curator"):
+    with pytest.raises(OperatorError, match="is not the address of a curator"):
         check_address(url)
 
 

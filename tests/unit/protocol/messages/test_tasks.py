@@ -60,14 +60,15 @@ def test_an_old_side_says_who_has_to_update():
 
 def test_a_lying_length_is_named():
     assert (
-        refusal(MAGIC + (100).to_bytes(4, "big") + b"{}") == "clinic: announces a header of 100 bytes, 2 bytes follow"
+        refusal(MAGIC + (100).to_bytes(4, "big") + b"{}")
+        == "clinic: announced a header of 100 bytes, but 2 bytes follow"
     )
 
 
 def test_a_header_has_a_largest_size():
     announced = (1 << 26) + 1
     data = MAGIC + announced.to_bytes(4, "big") + bytes(announced)
-    assert refusal(data) == f"clinic: announces a header of {announced} bytes, {announced} bytes follow"
+    assert refusal(data) == f"clinic: announced a header of {announced} bytes, but {announced} bytes follow"
 
 
 def test_deep_nesting_and_long_numbers_are_refused():

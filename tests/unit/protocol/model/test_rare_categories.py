@@ -116,11 +116,11 @@ def test_merging_can_be_left_out():
 @pytest.mark.parametrize(
     ("merged", "complaint"),
     [
-        (((3, (0, 0)),), "merges in 'tables/1' categories of [3], "),
-        (((2, (0,) * 20), (2, (0,) * 20)), "merges in 'tables/1' categories of [2, 2], "),
-        (((1, (0, 0)),), "merges 3 categories of variable 1 in 'tables/1' not into fewer"),
-        (((1, (0, 1, 2)),), "merges 3 categories of variable 1 in 'tables/1' not into fewer"),
-        (((1, (0, 2, 2)),), "merges 3 categories of variable 1 in 'tables/1' not into fewer"),
+        (((3, (0, 0)),), "merges categories of [3] in 'tables/1', "),
+        (((2, (0,) * 20), (2, (0,) * 20)), "merges categories of [2, 2] in 'tables/1', "),
+        (((1, (0, 0)),), "merges the 3 categories of variable 1 in 'tables/1', but not into fewer"),
+        (((1, (0, 1, 2)),), "merges the 3 categories of variable 1 in 'tables/1', but not into fewer"),
+        (((1, (0, 2, 2)),), "merges the 3 categories of variable 1 in 'tables/1', but not into fewer"),
     ],
 )
 def test_merged_categories_are_as_many_and_become_fewer(merged, complaint):
@@ -132,10 +132,10 @@ def test_merged_categories_are_as_many_and_become_fewer(merged, complaint):
 def test_merging_needs_a_plan_with_it_and_known_counts():
     run = guided("tables/1", merging=False)
     task = run.tasks()[0].model_copy(update={"merged": ((1, (0, 0, 1)),)})
-    assert refused(run, task) == "curator: merges categories in 'tables/1', where the plan does not"
+    assert refused(run, task) == "curator: merges categories in 'tables/1', where the plan merges none"
     run = guided("correlations")
     task = run.tasks()[0].model_copy(update={"merged": ((1, (0, 0, 1)),)})
-    assert refused(run, task) == "curator: merges categories in 'correlations', where the plan does not"
+    assert refused(run, task) == "curator: merges categories in 'correlations', where the plan merges none"
 
 
 def refused(run: Driver, task) -> str:
@@ -181,13 +181,16 @@ def test_a_model_is_fitted_once_for_all_parties_of_a_round():
         ({"cliques": ((1, 1), (2,))}, "a model with a clique over (1, 1), which is no set of variables"),
         ({"cliques": ((0, 1), (3,))}, "a model with a clique over (3,), which is no set of variables"),
         ({"cliques": ((0, 1), ())}, "a model with a clique over (), which is no set of variables"),
-        ({"cliques": ((0, 1), (1, 2)), "parents": (0, 1)}, "a model whose clique (1, 2) does not hang"),
+        (
+            {"cliques": ((0, 1), (1, 2)), "parents": (0, 1)},
+            "a model whose clique (1, 2) is not connected by its parent",
+        ),
         (
             {"cliques": ((0, 1), (2,), (1, 2)), "parents": (0, 0, 1)},
-            "a model whose clique (1, 2) does not hang",
+            "a model whose clique (1, 2) is not connected by its parent",
         ),
-        ({"cliques": ((0, 1), (0,))}, "a model whose clique (0,) says nothing new"),
-        ({"cliques": ((0,), (1,))}, "a model of 2 variables, 3 expected"),
+        ({"cliques": ((0, 1), (0,))}, "a model whose clique (0,) adds no variable"),
+        ({"cliques": ((0,), (1,))}, "a model of 2 variables, expected 3"),
         ({"cliques": ((0, 1), (2,)), "blob": bytes(8)}, "a model of 8 bytes, "),
     ],
 )
@@ -200,25 +203,25 @@ def test_a_model_that_is_none_is_refused(change, complaint):
 @pytest.mark.parametrize(
     ("further", "complaint"),
     [
-        (((0, 2, 2),), "further pairs that are no pairs of variables"),
-        (((0, 1, 0),), "further pairs that are no pairs of variables"),
-        (((1, 1),), "further pairs that are no pairs of variables"),
-        (((0, 9),), "further pairs that are no pairs of variables"),
-        (((0, 1), (0, 2)), "2 further pairs, at most 1 different ones expected"),
-        (((0, 1),) * 2, "2 further pairs, at most 1 different ones expected"),
+        (((0, 2, 2),), "further pairs in 'further/1' that are not pairs of variables"),
+        (((0, 1, 0),), "further pairs in 'further/1' that are not pairs of variables"),
+        (((1, 1),), "further pairs in 'further/1' that are not pairs of variables"),
+        (((0, 9),), "further pairs in 'further/1' that are not pairs of variables"),
+        (((0, 1), (0, 2)), "2 further pairs in 'further/1', expected at most 1, all different"),
+        (((0, 1),) * 2, "2 further pairs in 'further/1', expected at most 1, all different"),
     ],
 )
 def test_further_pairs_are_pairs_and_no_more_than_were_picked(further, complaint):
     run = guided("further/1", rounds=1)
     task = run.tasks()[0].model_copy(update={"further": further})
-    assert refused(run, task) == f"curator: sent in 'further/1' {complaint}"
+    assert refused(run, task) == f"curator: sent {complaint}"
 
 
 def test_a_model_larger_than_any_is_refused_before_it_is_looked_at():
     sizes = (400, 400, 400)
     terms = terms_of(wide(*sizes), (20000, 20000), 100, update="guided", noise="local")
     task = Place(plan="0" * 64, step="initial/1", families=(), cliques=((0, 1, 2),), parents=(0,))
-    assert guide_problem(terms.domain, task).startswith("a model of 64000000 numbers, at most 1")
+    assert guide_problem(terms.domain, task).startswith("a model of 64000000 numbers, expected at most 1")
 
 
 def test_pairs_too_large_for_a_table_are_not_picked(monkeypatch):
@@ -265,5 +268,5 @@ def test_any_weights_make_rows(weight):
 def test_other_scores_get_no_model():
     terms = terms_of(BITS, (30, 20, 10), noise="local", epsilon=50)
     run = Driver(terms, random_codes(BITS, (30, 20, 10))).run_to("initial/2")
-    with pytest.raises(FailedCheck, match="sent a model with 'initial/2', which this plan's score does not ask for"):
+    with pytest.raises(FailedCheck, match="sent a model with 'initial/2', which this plan's score does not use"):
         check(run.parties[1], run.tasks()[1].model_copy(update={"cliques": ((0,),)}))

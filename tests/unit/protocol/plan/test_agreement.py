@@ -45,7 +45,9 @@ def test_names_are_unique():
     plan = plan_of()
     first, second, third = plan.members
     twice = (first, second, third.model_copy(update={"name": first.name}))
-    assert refusal(changed(plan, members=twice)) == "two parties have one name: every party needs a name of its own"
+    assert (
+        refusal(changed(plan, members=twice)) == "two parties have the same name: every party needs a name of its own"
+    )
 
 
 @pytest.mark.parametrize("field", ["signing_key", "exchange_key"])
@@ -53,7 +55,7 @@ def test_keys_are_unique(field):
     first, second, third = (plan := plan_of()).members
     for copied in (first.signing_key, first.exchange_key):
         twice = (first, second, third.model_copy(update={field: copied}))
-        text = "a key stands twice in the roster: every party needs a signing and an exchange key of its own"
+        text = "a key is listed twice in the roster: every party needs a signing and an exchange key of its own"
         assert refusal(changed(plan, members=twice)) == text
 
 
@@ -61,7 +63,7 @@ def test_keys_are_unique(field):
 def test_exchange_keys_of_small_order_are_refused_before_anybody_pays(low_order):
     first, second, third = (plan := plan_of(noise="distributed")).members
     improper = (first, second, third.model_copy(update={"exchange_key": low_order}))
-    text = "the exchange key of party-3 is improper: nothing is secret with it"
+    text = "the exchange key of party-3 is improper: it keeps nothing secret, so the party needs a new key"
     assert refusal(changed(plan, members=improper)) == text
 
 
@@ -79,8 +81,8 @@ def test_somebody_must_be_left_to_protect():
 
 def test_a_split_has_one_budget_per_phase():
     phases = "correlations, initial network, frontier and updates, parameters"
-    assert refusal(plan_of(split=(SOME,) * 3)) == f"dp-subn has 4 budgets ({phases}), 3 are given"
-    expected = "dp-ccbn has 2 budgets (structure, parameters), 4 are given"
+    assert refusal(plan_of(split=(SOME,) * 3)) == f"the split has 3 budgets, but dp-subn needs 4 ({phases})"
+    expected = "the split has 4 budgets, but dp-ccbn needs 2 (structure, parameters)"
     assert refusal(plan_of(method="dp-ccbn", split=(SOME,) * 4)) == expected
 
 
@@ -91,7 +93,7 @@ def test_no_budget_is_negative():
 
 def test_parameters_need_a_budget():
     text = refusal(plan_of(split=(SOME, SOME, SOME, NOTHING)))
-    assert text == "the budget of 'parameters' is 0: without it there is nothing to sample from"
+    assert text == "the budget of 'parameters' is 0: without it there are no tables to sample from"
 
 
 def test_independent_needs_a_budget_for_structure():
@@ -108,7 +110,7 @@ def test_keys_that_every_party_would_refuse_are_refused_before():
 @pytest.mark.parametrize("value", [0, -2])
 def test_theta_is_positive(name, value):
     text = refusal(plan_of(**{name: Fraction(value)}))
-    assert text == "theta must be positive: it is how many times more information than noise a table must carry"
+    assert text == "theta must be positive: it says how many times more information than noise a table must carry"
 
 
 def test_plan_and_schema_belong_together():
@@ -145,8 +147,8 @@ def test_updates_need_correlations():
 def test_replace_is_for_parties_that_trust_each_other():
     text = refusal(plan_of(update="replace", insiders=1))
     assert text == (
-        "update=replace protects nobody against other parties, because the party whose noise is kept can take it "
-        "out: choose update=accumulate, or insiders=0 if you trust every party"
+        "update=replace protects nobody against other parties, because the party whose noise is kept can "
+        "subtract it: choose update=accumulate, or insiders=0 if you trust every party"
     )
     terms_of(update="replace", insiders=1, split=(SOME, SOME, NOTHING, SOME))  # nothing is replaced
     terms_of(update="replace", insiders=1, method="independent")
@@ -209,7 +211,7 @@ def test_a_degree_whose_families_are_too_many_is_refused():
         {"attributes": [{"name": f"v{i}", "kind": "categorical", "values": ["a", "b"]} for i in range(60)]}
     )
     text = refusal(plan_of(wide, (10**9, 10**9), epsilon=100, degree=6), wide)
-    assert re.fullmatch(r"degree 6 means too many families to compare: degree [2-5] is the largest here", text)
+    assert re.fullmatch(r"degree 6 means too many families to compare: choose degree [2-5] or less", text)
 
 
 # Noise that is too wide

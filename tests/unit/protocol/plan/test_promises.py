@@ -1,6 +1,7 @@
 """What a budget means for one person: the factor is never too small, and no promise stands without its conditions."""
 
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -50,20 +51,21 @@ def test_no_epsilon_is_too_large_to_be_told(epsilon: Fraction) -> None:
 )
 def test_it_is_said_from_whom_one_is_protected(insiders: int, words: str) -> None:
     assert protected_from(insiders) == words
-    first = f"You are protected from {words}; not from the curator together with other parties."
-    assert owners_conditions(insiders)[0] == first
+    first = owners_conditions(insiders)[0]
+    assert first.startswith(f"The people in your table are protected from {words}. ")
+    assert first.endswith("They are not protected from the curator together with other parties.")
 
 
 def test_every_condition_of_the_specification_is_named() -> None:
     told = " ".join(owners_conditions(1))
-    for condition in ("one row, at one party", "follows the protocol", "number of your rows", "together with", "2^-94"):
+    for condition in ("one row, at one party", "follow the protocol", "number of your rows", "together with", "2^-94"):
         assert condition in told
 
 
 def test_delta_is_never_kept_quiet() -> None:
     delta = Fraction(1, 10**9)
     told = about_one_person(Fraction(4, 5), delta)
-    assert "a factor 2.23, and by delta = 1/1000000000 besides" in told
+    assert "a factor 2.23, plus delta = 1/1000000000, compared with" in told
     assert "delta" not in about_one_person(Fraction(4, 5), Fraction(0))
     plan = plan_of(privacy="zcdp")
     assert plan.delta
@@ -73,6 +75,15 @@ def test_delta_is_never_kept_quiet() -> None:
     assert "δ" not in promises(plan_of())[0].text
 
 
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(8)])
+def test_odds_are_compared_with_other_values_of_the_same_row(epsilon: Fraction, delta: Fraction) -> None:
+    """Rows may depend on each other, so that no factor bounds what an attacker learns in all."""
+    told = about_one_person(epsilon, delta)
+    assert re.search(r"person's row holding (any )?other values\.$", told)
+    assert "attacker's odds" not in told
+
+
 def test_what_is_over_is_told_as_it_was() -> None:
     assert "has left" in about_one_person(Fraction(1), Fraction(0), is_over=True)
-    assert "Nothing left" in about_one_person(Fraction(0), Fraction(0), is_over=True)
+    assert "Nothing that depends on anybody's row left" in about_one_person(Fraction(0), Fraction(0), is_over=True)

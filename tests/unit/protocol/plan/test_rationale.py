@@ -25,16 +25,16 @@ def test_a_tuned_plan_gives_the_reason_that_it_was_tuned_for(schema, epsilon, wi
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
     found = tuned(sizes, ROWS, sum(plan.split, Fraction(0)), DEFINITIONS[plan.privacy], plan.insiders)
     why = reasons(terms)[0]
-    assert why.endswith(f"({found.why}).")
+    assert why.endswith(f". {found.why[0].upper()}{found.why[1:]}.")
     assert ("in views" in why) == (plan.views == "pairs")
-    assert (f"{sum(plan.further)} more pairs" in why) == bool(plan.guided_rounds)
+    assert (f"up to {sum(plan.further)} further pairs" in why) == bool(plan.guided_rounds)
 
 
 def test_the_budget_is_divided_in_words_that_add_up():
     words = reasons(recommended("0.005"))[1]
     shares = [float(part.split(" %")[0].rpartition(" ")[2]) for part in words.split(",")]
     assert sum(shares) == pytest.approx(100)
-    assert "every attribute alone" in words
+    assert "every column alone" in words
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_budget_is_divided_in_words_that_add_up():
         ({"insiders": 1}, "keeps 1.5 shares of noise"),
         ({"insiders": 0}, "keeps one full share of noise"),
         ({"insiders": 2, "noise": "selected"}, "keeps 3 full shares of noise"),
-        ({"noise": "local"}, "keeps 3 full shares of noise (one from every party)"),
+        ({"noise": "local"}, "keeps 3 full shares of noise, one from every party"),
         ({"privacy": "zcdp"}, "it is Gaussian, and needs a delta"),
         ({"insiders": 0}, "nobody is protected from a party"),
     ],
@@ -54,8 +54,8 @@ def test_the_noise_that_stays_is_told_with_whom_it_protects_from(wishes, words):
 
 def test_what_was_asked_for_is_not_said_to_be_tuned():
     wished = tuple(Fraction(share, 20) for share in (5, 5, 5, 5))
-    assert "as was asked for" in reasons(recommended(update="guided", split=wished, further=(1, 0, 0)))[0]
-    assert "as was asked for" in reasons(terms_of(MIXED, ROWS))[0]
-    assert "of the paper" in reasons(terms_of(BITS, ROWS, preset="paper"))[0]
+    assert "as requested" in reasons(recommended(update="guided", split=wished, further=(1, 0, 0)))[0]
+    assert "as requested" in reasons(terms_of(MIXED, ROWS))[0]
+    assert "the paper's" in reasons(terms_of(BITS, ROWS, preset="paper"))[0]
     assert "curator takes" in reasons(terms_of(MIXED, ROWS, method="dp-ccbn"))[0]
     assert "its own rows alone" in reasons(terms_of(MIXED, ROWS, method="independent"))[0]

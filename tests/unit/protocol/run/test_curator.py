@@ -121,13 +121,13 @@ def test_an_answer_to_another_plan_is_out_of_turn(plain):
 def test_who_is_not_asked_must_not_answer(plain):
     plain.run_to("initial/1")
     placed = Placed(plan=plain.terms.plan_hash, step="initial/1", families=())
-    assert refused(plain, OutOfTurn, 1, placed) == "party-2: answered 'initial/1', which does not wait for it"
+    assert refused(plain, OutOfTurn, 1, placed) == "party-2: answered 'initial/1', but no answer of this party is due"
 
 
 def test_nobody_answers_after_the_end(plain):
     plain.finish()
     reply = Contribution(plan=plain.terms.plan_hash, step="parameters")
-    assert "does not wait for it" in refused(plain, OutOfTurn, 0, reply)
+    assert "no answer of this party is due" in refused(plain, OutOfTurn, 0, reply)
 
 
 def test_an_answer_of_the_wrong_kind_is_malformed(plain):
@@ -168,9 +168,9 @@ def test_shares_of_the_group_key_must_be_complete(small_secret, plain):
     good = run.replies()[1]
     assert isinstance(good, Acceptance)
     missing = good.model_copy(update={"contributions": good.contributions[:2]})
-    assert refused(run, FailedCheck, 1, missing) == "party-2: sent 2 key contributions, 3 expected"
+    assert refused(run, FailedCheck, 1, missing) == "party-2: sent 2 key contributions, expected 3"
     unasked = plain.replies()[1].model_copy(update={"contributions": (b"", b"", b"")})
-    assert refused(plain, FailedCheck, 1, unasked) == "party-2: sent 3 key contributions, 0 expected"
+    assert refused(plain, FailedCheck, 1, unasked) == "party-2: sent 3 key contributions, expected 0"
 
 
 # Contributions
@@ -183,7 +183,7 @@ def test_contributions_have_one_length(small_secret, noise, step):
     party, good = next(iter(run.replies().items()))
     for blob in (good.blob[:-1], good.blob + b"\0", b""):
         text = refused(run, FailedCheck, party, good.model_copy(update={"blob": blob}))
-        assert text == f"party-{party + 1}: sent {len(blob)} bytes for {step!r}, {len(good.blob)} expected"
+        assert text == f"party-{party + 1}: sent {len(blob)} bytes for {step!r}, expected {len(good.blob)}"
     run.receive(party, good)
 
 
@@ -236,9 +236,9 @@ def placing() -> Driver:
 @pytest.mark.parametrize(
     ("families", "complaint"),
     [
-        ([], "was to place 2 variables and placed 0"),
-        ([0], "was to place 2 variables and placed 1"),
-        ([0, 1, 0], "was to place 2 variables and placed 3"),
+        ([], "placed 0 variables, expected 2"),
+        ([0], "placed 1 variables, expected 2"),
+        ([0, 1, 0], "placed 3 variables, expected 2"),
         ([0, 0], "placed families that make no network: "),  # the same variable twice
         (["placed", 0], "placed families that make no network: "),
         (["unknown", 0], "placed families that make no network: "),
@@ -270,10 +270,10 @@ def test_a_model_is_judged_when_it_comes():
     good = run.replies()[0]
     assert isinstance(good, Learned)
     fewer = good.model_copy(update={"families": good.families[:-1]})
-    assert refused(run, FailedCheck, 0, fewer) == "party-1: was to place 5 variables and placed 4"
+    assert refused(run, FailedCheck, 0, fewer) == "party-1: placed 4 variables, expected 5"
     shorter = good.model_copy(update={"blob": good.blob[:-8]})
     text = refused(run, FailedCheck, 0, shorter)
-    assert text == f"party-1: sent {len(good.blob) - 8} bytes of tables, {len(good.blob)} expected"
+    assert text == f"party-1: sent {len(good.blob) - 8} bytes of tables, expected {len(good.blob)}"
     wide = good.model_copy(update={"families": ((0, ()), (1, (0,)), (2, (0, 1)), (3, (0, 1, 2)), (4, (0, 1, 2, 3)))})
     assert "larger than the plan allows" in refused(run, FailedCheck, 0, wide)
 

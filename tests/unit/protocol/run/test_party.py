@@ -123,14 +123,16 @@ def test_a_task_of_the_wrong_kind_is_out_of_turn(step):
     ]
     for other in others:
         if other.kind != task.kind:
-            assert refused(state, OutOfTurn, other) == f"curator: sent {other.kind!r} for {step!r}"
+            assert refused(state, OutOfTurn, other) == (
+                f"curator: sent {other.kind!r} for {step!r}, which has tasks of another kind"
+            )
     assert check(state, task).step.name == step
 
 
 def test_learning_is_asked_by_learn_alone():
     run, state, _ = plain("models", method="independent")
     task = Count(plan=run.terms.plan_hash, step="models", tables=((0,),))
-    assert refused(state, OutOfTurn, task) == "curator: sent 'count' for 'models'"
+    assert refused(state, OutOfTurn, task) == "curator: sent 'count' for 'models', which has tasks of another kind"
 
 
 # Tables
@@ -171,7 +173,7 @@ def test_there_are_at_most_as_many_tables_as_variables():
     _, state, task = plain("parameters")
     tables = [(0,), (1,), (2,), (3,), (4,), (0, 1)]
     text = refused(state, FailedCheck, asked(task, *tables))
-    assert text == "curator: asks for 6 tables in 'parameters', at most 5 expected"
+    assert text == "curator: asks for 6 tables in 'parameters', expected at most 5"
 
 
 def test_tables_are_no_larger_than_the_plan_allows():
@@ -205,8 +207,8 @@ def test_dp_ccbn_compares_more_tables_than_there_are_variables():
 @pytest.mark.parametrize(
     ("families", "complaint"),
     [
-        ((), "sent 0 placed variables for 'initial/2', 2 expected"),
-        (((0, ()),), "sent 1 placed variables for 'initial/2', 2 expected"),
+        ((), "sent 0 placed variables for 'initial/2', expected 2"),
+        (((0, ()),), "sent 1 placed variables for 'initial/2', expected 2"),
         (((0, ()), (0, ())), "sent families that make no network: "),
         (((0, (1,)), (1, (0,))), "sent families that make no network: "),
         (((0, ()), (9, ())), "sent families that make no network: "),
@@ -264,7 +266,7 @@ def test_a_key_larger_than_the_plans_is_refused(small_secret):
     run, _, task = keyed(small_secret)
     indicator = make_indicator(large.public, 3, 2, Stream.keyed(b"test")).to_bytes(large.public)
     other = with_keys(task, public_key=large.public.to_bytes(), indicator=indicator)
-    assert key_refusal(run, other) == "curator: sent a key of 768 bits, the plan says 512"
+    assert key_refusal(run, other) == "curator: sent a key of 768 bits, expected the plan's 512"
 
 
 @pytest.mark.parametrize("bits", [(0, 0, 0), (1, 0, 0), (1, 1, 1), (2, 0, 0)])

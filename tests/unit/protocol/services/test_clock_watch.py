@@ -18,7 +18,7 @@ def test_a_jump_in_either_direction_is_told_for_a_while():
     watch.look(1000 + LARGEST_JUMP_MS, 1000)
     assert watch.trouble(1000) is None
     watch.look(3000 - 3_600_000, 2000)
-    assert watch.trouble(2000) == ("this machine's clock jumped by -3609 s: see to its time synchronisation")
+    assert watch.trouble(2000) == ("this machine's clock jumped by -3609 s: check its time synchronisation")
     assert watch.trouble(2000 + SHOWN_MS) is not None
     assert watch.trouble(2001 + SHOWN_MS) is None
     watch.look(0, 3000)
@@ -32,7 +32,7 @@ def test_most_peers_must_contradict_a_clock():
     watch.heard("b", -5, 0)
     watch.heard("c", 100_000, 0)
     assert watch.trouble(0) == (
-        "this machine's clock is 100 s behind the signed time of 2 of 3 peers: see to its time synchronisation"
+        "this machine's clock is 100 s behind the signed time of 2 of 3 peers: check its time synchronisation"
     )
     watch.heard("d", 0, 0)
     assert watch.trouble(0) is None
@@ -43,7 +43,7 @@ def test_one_peer_is_enough_where_there_is_only_one():
     watch = ClockWatch()
     watch.heard("curator", -61_000, 0)
     assert watch.trouble(0) == (
-        "this machine's clock is 61 s ahead of the signed time of 1 of 1 peers: see to its time synchronisation"
+        "this machine's clock is 61 s ahead of the signed time of 1 of 1 peers: check its time synchronisation"
     )
     assert watch.trouble(HEARD_MS) is not None
     assert watch.trouble(HEARD_MS + 1) is None

@@ -1,6 +1,6 @@
-"""Checks of the curator's questions that several stages share: the plan's own questions and nothing else.
+"""Checks of the curator's tasks that several stages share: nothing beyond the plan passes.
 
-It does not know rows: a question is judged before anything is read.
+It does not know rows: a task is checked before anything is read.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from protocol.tables.domain import Merged
 
 
 def check_tables(terms: Terms, step: Step, task: Count, limits: Limits) -> None:
-    """Refuse tables without sense. Privacy holds whichever are asked, for they share the step's budget."""
+    """Refuse tables that make no sense. Privacy holds for any tables, because they share the step's budget."""
     check_merged(terms, step, task.merged)
     domain = terms.domain.with_merged(task.merged)
     if len(set(task.tables)) != len(task.tables):
         raise FailedCheck(CURATOR, f"asks for a table twice in {step.name!r}")
     if len(task.tables) > terms.domain.count:
         raise FailedCheck(
-            CURATOR, f"asks for {len(task.tables)} tables in {step.name!r}, at most {terms.domain.count} expected"
+            CURATOR, f"asks for {len(task.tables)} tables in {step.name!r}, expected at most {terms.domain.count}"
         )
     for table in task.tables:
         known = all(v < len(domain.variables) for v in table)
@@ -32,23 +32,25 @@ def check_tables(terms: Terms, step: Step, task: Count, limits: Limits) -> None:
 
 
 def check_merged(terms: Terms, step: Step, merged: Sequence[Merged]) -> None:
-    """Refuse merged categories without sense. Privacy holds however categories are merged."""
+    """Refuse merged categories that make no sense. Privacy holds however categories are merged."""
     if merged and not terms.plan.merging:
         refuse_merged(step, merged)
     bases = [base for base, _ in merged]
     if bases != sorted(set(bases)) or any(base >= terms.domain.count for base in bases):
         raise FailedCheck(
-            CURATOR, f"merges in {step.name!r} categories of {bases}, which is no rising list of variables"
+            CURATOR, f"merges categories of {bases} in {step.name!r}, which is not a rising list of variables"
         )
     for base, groups in merged:
         size = terms.domain.sizes[base]
         if len(groups) != size or set(groups) != set(range(max(groups) + 1)) or not 1 <= max(groups) < size - 1:
-            raise FailedCheck(CURATOR, f"merges {size} categories of variable {base} in {step.name!r} not into fewer")
+            raise FailedCheck(
+                CURATOR, f"merges the {size} categories of variable {base} in {step.name!r}, but not into fewer"
+            )
 
 
 def refuse_merged(step: Step, merged: Sequence[Merged]) -> None:
     if merged:
-        raise FailedCheck(CURATOR, f"merges categories in {step.name!r}, where the plan does not")
+        raise FailedCheck(CURATOR, f"merges categories in {step.name!r}, where the plan merges none")
 
 
 def refuse_masked(step: Step, task: Count) -> None:
