@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,12 +28,12 @@ from party.commands.main import main as party_command
 from party.home import keys
 from protocol.tables.coding import labels
 from protocol.tables.schema import Schema
+from tests.support.programs import Process, run_program, start_program
 from tests.support.small_runs import MIXED, random_codes
 
 PATIENCE = 60.0  # seconds until anything that must come is missed
 _POLL = 0.03
 _LAST_LINES = 25
-_SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 RULES: Mapping[str, Any] = {
     "accept": "auto",
@@ -54,7 +53,7 @@ class Program:
     """One process that was started; its output goes to a file."""
 
     name: str
-    process: "subprocess.Popen[bytes]"
+    process: Process
     log: Path
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -107,14 +106,7 @@ def command(
     program: str, *arguments: object, env: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """One of the installed programs, run to its end."""
-    return subprocess.run(
-        [str(_SCRIPTS / program), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env={**os.environ, **(env or {})},
-        check=False,
-    )
+    return run_program(program, *arguments, env=env, timeout=PATIENCE)
 
 
 @dataclass
@@ -166,6 +158,7 @@ class Cluster:
     sites: dict[str, Site] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     url: str = ""
+    begin_process: Callable[..., Process] = start_program
 
     # Setting up
 
@@ -238,14 +231,7 @@ class Cluster:
     def start(self, name: str, program: str, *arguments: object) -> Program:
         log = self.folder / f"{name}.{len(self.programs)}.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                [str(_SCRIPTS / program), *map(str, arguments)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, **self.env},
-                start_new_session=True,
-            )
+            process = self.begin_process(program, *arguments, output=output, env=self.env)
         self.programs.append(Program(name, process, log))
         return self.programs[-1]
 
@@ -338,9 +324,14 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, schema: Schema = MIXED, env: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+def cluster(
+    folder: Path,
+    schema: Schema = MIXED,
+    env: Mapping[str, str] | None = None,
+    begin_process: Callable[..., Process] = start_program,
+) -> Iterator[Cluster]:
     """A curator that serves, and nobody else yet; nothing of it is left afterwards."""
-    found = Cluster(folder, schema, env or {})
+    found = Cluster(folder, schema, env or {}, begin_process=begin_process)
     try:
         found.start_curator()
         yield found

@@ -12,6 +12,7 @@ from curator.experiments.sample_data import SCHEMA
 from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, Program, cluster
 from tests.end_to_end.conftest import PARTIES
+from tests.support.programs import start_script
 
 LARGEST_MB = 250
 IDLE_SECONDS = 6.0
@@ -29,7 +30,8 @@ def processor_seconds(program: Program) -> float:
 
 def test_memory_after_a_run_of_many_rows_and_attributes(tmp_path: Path) -> None:
     schema = Schema.model_validate(SCHEMA)
-    with cluster(tmp_path / "large", schema) as large:
+    # From the scripts: forked programs would count what they share with the fork server as theirs.
+    with cluster(tmp_path / "large", schema, begin_process=start_script) as large:
         large.add("north", "south", rows=20_000)
         large.acquaint("north", "south")
         large.enrol("north", "south")
