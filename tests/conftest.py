@@ -8,10 +8,13 @@ import pytest
 
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
+from tests.support.effort import register_profiles
 from tests.support.programs import FORKS
 
 SMALL_BITS = 512  # keys that the product refuses, because big ones are slow to draw
 _MARK = "SUBN_TESTS"
+
+register_profiles()
 
 
 @pytest.fixture(scope="session")
