@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 SBOM ?= build/sbom.json
+EFFORT ?= quick
+TESTING = -n $(WORKERS) --dist worksteal $(if $(filter thorough,$(EFFORT)),-m '' --hypothesis-profile=thorough)
+COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
 
-.PHONY: help setup demo browser test check bench bench-utility sbom lock clean
+.PHONY: help setup demo browser test test-all check bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -30,8 +33,14 @@ browser: ## see to it that there is a browser for the tests of pages
 	    echo "The tests of pages need a browser: install chromium (Debian: apt-get install chromium; elsewhere: Chrome)" >&2; exit 1; \
 	fi
 
-test: setup browser ## run all tests in parallel, with coverage of crypto/ and protocol/
-	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=97
+# Measuring coverage doubles a test's time, so that only the tests which cover crypto/ and protocol/ are measured.
+# `worksteal` leaves neighbours to one worker, which then share what they have set up, until another has nothing to do.
+test: setup browser ## run the tests in parallel, with coverage of crypto/ and protocol/
+	$(BIN)/pytest $(TESTING) --cov --cov-report=term --cov-fail-under=97 $(COVERING)
+	$(BIN)/pytest $(TESTING) $(addprefix --ignore=,$(COVERING))
+
+test-all: ## run all tests: also the exhaustive ones, and many more examples of every property
+	$(MAKE) --no-print-directory test EFFORT=thorough
 
 compose-test: setup ## build the image, run a cluster of containers (podman or docker), and clean up
 	$(BIN)/pytest -n 2 --dist loadfile tests/containers

@@ -164,14 +164,14 @@ class Cluster:
 
     def start_curator(self) -> None:
         if not (self.folder / "curator").exists():
-            made = json.loads(self._curator_cli("init", "--json").stdout)
+            made = json.loads(self.curator_cli("init", "--json").stdout)
             self.key, self.public = made["operator_key"], made["curator_key"]
             self.key_file = self.folder / "operator.key"
             self.key_file.write_text(self.key + "\n")
         port = self.url.rpartition(":")[2] or "0"
         self.curator = self.start("curator", "subn-curator", "serve", "--home", self._home, "--port", port)
         self.url = str(self.curator.wait_for("listening")["url"])
-        self._hang_up()
+        self.hang_up()
         self.http = self.client(Authorization=f"Bearer {self.key}")
 
     def client(self, **headers: str) -> httpx.Client:
@@ -237,7 +237,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Everything, by number; a process that does not go by itself is killed and said."""
-        self._hang_up()
+        self.hang_up()
         stubborn = []
         for program in reversed(self.programs):
             if program.process.poll() is None:
@@ -250,11 +250,11 @@ class Cluster:
                 stubborn.append(str(error))
         assert not stubborn, "\n".join(stubborn)
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
         if hasattr(self, "http"):
             self.http.close()
 
-    def _curator_cli(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    def curator_cli(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         done = command("subn-curator", *arguments, "--home", self._home, env=self.env)
         assert done.returncode == 0, done.stderr
         return done
