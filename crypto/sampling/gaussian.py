@@ -51,7 +51,7 @@ class _Blocks:
 
 def gaussian_bound(variance: Fraction) -> int:
     """|X| never exceeds this, in this sampler exactly."""
-    return _blocks(variance).bound
+    return blocks_of(variance).bound
 
 
 def gaussian_variance(variance: Fraction) -> float:
@@ -69,7 +69,7 @@ def discrete_gaussian(
     """Privacy: trials are independent and alike, so that which of them are kept, and with it the time, says nothing
     of the values kept. Smaller words give the same law with more refinement, for tests.
     """
-    blocks = _blocks(variance)
+    blocks = blocks_of(variance)
     table = _table(variance, table_bits)
     noise = np.empty(size, dtype=np.int64)
     filled = 0
@@ -96,7 +96,7 @@ def _tried(
     return start + rest, kept
 
 
-def _blocks(variance: Fraction) -> _Blocks:
+def blocks_of(variance: Fraction) -> _Blocks:
     if variance <= 0:
         raise ValueError(f"noise needs a positive variance, got {variance}")
     if variance > _LARGEST_VARIANCE:
@@ -112,16 +112,16 @@ def _blocks(variance: Fraction) -> _Blocks:
 
 @lru_cache(maxsize=128)
 def _table(variance: Fraction, word_bits: int) -> InverseTable:
-    return InverseTable(partial(_thresholds, variance), word_bits)
+    return InverseTable(partial(thresholds, variance), word_bits)
 
 
-def _thresholds(variance: Fraction, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
+def thresholds(variance: Fraction, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
     """The integer parts of the blocks' distribution function times 2**bits, without the last, which is 1."""
     return certain_thresholds(partial(_bounds, variance), bits, guard_bits)
 
 
 def _bounds(variance: Fraction, bits: int, precision: int, rounding: int) -> list[int]:
-    """`_thresholds` from one side: sums rounded one way, divided by a total rounded the other."""
+    """`thresholds` from one side: sums rounded one way, divided by a total rounded the other."""
     *_, total = _sums(variance, precision, RoundUp if rounding == RoundDown else RoundDown)
     sums = _sums(variance, precision, rounding)[:-1]
     with gmpy2.context(precision=precision, round=rounding):
@@ -130,7 +130,7 @@ def _bounds(variance: Fraction, bits: int, precision: int, rounding: int) -> lis
 
 def _sums(variance: Fraction, precision: int, rounding: int) -> list[gmpy2.mpfr]:
     """Running sums of the blocks' weights."""
-    blocks = _blocks(variance)
+    blocks = blocks_of(variance)
     unit = gmpy2.mpq(-(blocks.width**2) / (2 * variance))
     with gmpy2.context(precision=precision, round=rounding):
         return list(accumulate(gmpy2.exp(gmpy2.mpfr(unit * block**2)) for block in range(blocks.count)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crypto.randomness import Stream
 from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import model_cells
-from protocol.picks.by_model import REFERENCE_ROWS, SENSITIVITY, Judge, _span, admissible_pairs, gains, tree_options
+from protocol.picks.by_model import REFERENCE_ROWS, SENSITIVITY, Judge, admissible_pairs, gains, span, tree_options
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
 from tests.support.effort import examples
@@ -56,7 +56,7 @@ def test_no_neighbour_of_any_small_table_moves_a_score_further_than_its_sensitiv
 def test_random_tables_keep_sensitivity_and_span(cells, other, noise):
     scores, moved = (gains(rows_of(c), REFERENCES[0], OPTIONS, noise) for c in (cells, [*cells[1:], other]))
     assert np.abs(scores - moved).max() <= SENSITIVITY
-    assert scores.max() - scores.min() <= _span(len(cells), 6, noise)
+    assert scores.max() - scores.min() <= span(len(cells), 6, noise)
 
 
 def test_measuring_nothing_gains_nothing():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crypto.randomness import Stream
-from crypto.sampling.choice import _one_of, bernoulli_exp, exponential_choice, permute_and_flip
+from crypto.sampling.choice import bernoulli_exp, exponential_choice, one_of, permute_and_flip
 from crypto.sampling.coins import Coins, exponential_digits
 from tests.statistical.goodness import FALSE_ALARM, binomial_p_value
 from tests.support.effort import mostly_exhaustive
@@ -109,5 +109,5 @@ def test_coins_in_a_row_and_across_rows_are_independent(word_bits: int) -> None:
 
 def test_the_accepted_are_chosen_uniformly_in_spite_of_ties() -> None:
     stream, accepted = Stream.system(), np.array([True, False, True, True] * 10)
-    chosen = [_one_of(accepted, stream, ticket_bits=8) for _ in range(4 * CHOICES)]
+    chosen = [one_of(accepted, stream, ticket_bits=8) for _ in range(4 * CHOICES)]
     assert surprises(chosen, accepted / accepted.sum()) == []
