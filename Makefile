@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 SBOM ?= build/sbom.json
 EFFORT ?= quick
-TESTING = -n $(WORKERS) --dist worksteal $(if $(filter thorough,$(EFFORT)),-m '' --hypothesis-profile=thorough)
+TESTING = --dist worksteal $(if $(filter thorough,$(EFFORT)),-m '' --hypothesis-profile=thorough)
 COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
+COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
 
 .PHONY: help setup demo browser test test-all check bench bench-utility sbom lock clean
 
@@ -36,8 +37,8 @@ browser: ## see to it that there is a browser for the tests of pages
 # Measuring coverage doubles a test's time, so that only the tests which cover crypto/ and protocol/ are measured.
 # `worksteal` leaves neighbours to one worker, which then share what they have set up, until another has nothing to do.
 test: setup browser ## run the tests in parallel, with coverage of crypto/ and protocol/
-	$(BIN)/pytest $(TESTING) --cov --cov-report=term --cov-fail-under=97 $(COVERING)
-	$(BIN)/pytest $(TESTING) $(addprefix --ignore=,$(COVERING))
+	$(BIN)/pytest -n $(WORKERS) $(TESTING) --cov --cov-report=term --cov-fail-under=97 $(COVERING)
+	$(BIN)/pytest -n $(WORKERS) $(TESTING) $(addprefix --ignore=,$(COVERING))
 
 test-all: ## run all tests: also the exhaustive ones, and many more examples of every property
 	$(MAKE) --no-print-directory test EFFORT=thorough

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 from curator.experiments.sample_data import SCHEMA
 from protocol.tables.schema import Schema
@@ -28,6 +29,7 @@ def processor_seconds(program: Program) -> float:
     return float(times.user + times.system)
 
 
+@pytest.mark.exhaustive
 def test_memory_after_a_run_of_many_rows_and_attributes(tmp_path: Path) -> None:
     schema = Schema.model_validate(SCHEMA)
     # From the scripts: forked programs would count what they share with the fork server as theirs.
