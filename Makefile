@@ -6,6 +6,7 @@ WORKERS ?= auto
 SBOM ?= build/sbom.json
 EFFORT ?= quick
 TESTING = --dist worksteal $(if $(filter thorough,$(EFFORT)),-m '' --hypothesis-profile=thorough)
+WAITING = $(or $(filter-out auto,$(WORKERS)),$(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2))
 COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
 COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
 
@@ -35,10 +36,11 @@ browser: ## see to it that there is a browser for the tests of pages
 	fi
 
 # Measuring coverage doubles a test's time, so that only the tests which cover crypto/ and protocol/ are measured.
+# The others wait for processes as long as they compute: half as many workers again as processors keep these busy.
 # `worksteal` leaves neighbours to one worker, which then share what they have set up, until another has nothing to do.
 test: setup browser ## run the tests in parallel, with coverage of crypto/ and protocol/
 	$(BIN)/pytest -n $(WORKERS) $(TESTING) --cov --cov-report=term --cov-fail-under=97 $(COVERING)
-	$(BIN)/pytest -n $(WORKERS) $(TESTING) $(addprefix --ignore=,$(COVERING))
+	$(BIN)/pytest -n $(WAITING) $(TESTING) $(addprefix --ignore=,$(COVERING))
 
 test-all: ## run all tests: also the exhaustive ones, and many more examples of every property
 	$(MAKE) --no-print-directory test EFFORT=thorough

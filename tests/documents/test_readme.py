@@ -1,4 +1,4 @@
-"""The README is true: its commands run, its links lead somewhere, its picture is the transition table."""
+"""What the README and docs/ say is true: commands run, links lead somewhere, pictures are drawn from the code."""
 
 import os
 import re
@@ -17,7 +17,9 @@ from protocol.plan.schedule import TRANSITIONS
 from tests.support.small_runs import MIXED, terms_of
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = r"\]\(([^)#]+)\)"
+README = "\n".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
 
 
 def shell_commands() -> list[str]:
@@ -77,10 +79,10 @@ def test_the_makefile_has_the_targets_that_the_readme_names() -> None:
 
 
 def test_every_link_leads_to_a_file() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    assert links
-    for link in links:
-        assert (ROOT / link).is_file(), link
+    assert re.search(LINK, README)
+    for document in DOCUMENTS:
+        for link in re.findall(LINK, document.read_text(encoding="utf-8")):
+            assert link.startswith("https://") or (document.parent / link).is_file(), f"{document}: {link}"
 
 
 def picture() -> str:
