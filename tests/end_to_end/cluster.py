@@ -203,10 +203,13 @@ class Cluster:
     def acquaint(self, *names: str) -> None:
         """Everybody of these notes the others' fingerprints, as if compared by voice. `trust` does it one by one."""
         for name in names:
-            with (self.sites[name].home / "party.toml").open("a") as file:
+            with (self.sites[name].home / "party.toml").open("a+") as file:
+                file.seek(0)
+                noted = file.read()
                 for peer in names:
-                    if peer != name:
-                        file.write(f'\n[peers.{json.dumps(peer)}]\nfingerprint = "{self.sites[peer].fingerprint}"\n')
+                    section = f"[peers.{json.dumps(peer)}]"
+                    if peer != name and section not in noted:
+                        file.write(f'\n{section}\nfingerprint = "{self.sites[peer].fingerprint}"\n')
 
     def enrol(self, *names: str) -> None:
         for name in names:

@@ -5,7 +5,6 @@
 session of its own, with its own environment and output, and ends as any other program ends.
 """
 
-import gc
 import json
 import os
 import selectors
@@ -91,7 +90,6 @@ class ForkServer:
 def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted test run closes the channel
     known = programs()
-    gc.freeze()
     command = ForkServer(socket.socket(fileno=int(sys.argv[1]))).serve()
     if command is None:
         return 0
