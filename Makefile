@@ -9,8 +9,13 @@ SBOM ?= build/sbom.json
 OWN_PIP := $(shell $(PYTHON) -c 'import pip; exit(int(pip.__version__.split(".")[0]) < 23)' 2> /dev/null && echo yes)
 PIP := $(if $(OWN_PIP),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python -m pip)
 INSTALL := $(PIP) --quiet --disable-pip-version-check install --no-deps
+EFFORT ?= quick
+TESTING = --dist worksteal $(if $(filter thorough,$(EFFORT)),-m '' --hypothesis-profile=thorough)
+WAITING = $(or $(filter-out auto,$(WORKERS)),$(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2))
+COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
+COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
 
-.PHONY: help setup demo browser test check bench bench-utility sbom lock clean
+.PHONY: help setup demo browser test test-all check bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -40,8 +45,15 @@ browser: ## see to it that there is a browser for the tests of pages
 	    echo "The tests of pages need a browser: install chromium (Debian: apt-get install chromium; elsewhere: Chrome)" >&2; exit 1; \
 	fi
 
-test: setup browser ## run all tests in parallel, with coverage of crypto/ and protocol/
-	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term --cov-fail-under=97
+# Measuring coverage doubles a test's time, so that only the tests which cover crypto/ and protocol/ are measured.
+# The others wait for processes as long as they compute: half as many workers again as processors keep these busy.
+# `worksteal` leaves neighbours to one worker, which then share what they have set up, until another has nothing to do.
+test: setup browser ## run the tests in parallel, with coverage of crypto/ and protocol/
+	$(BIN)/pytest -n $(WORKERS) $(TESTING) --cov --cov-report=term --cov-fail-under=97 $(COVERING)
+	$(BIN)/pytest -n $(WAITING) $(TESTING) $(addprefix --ignore=,$(COVERING))
+
+test-all: ## run all tests: also the exhaustive ones, and many more examples of every property
+	$(MAKE) --no-print-directory test EFFORT=thorough
 
 compose-test: setup ## build the image, run a cluster of containers (podman or docker), and clean up
 	$(BIN)/pytest -n 2 --dist loadfile tests/containers

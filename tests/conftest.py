@@ -8,9 +8,13 @@ import pytest
 
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
+from tests.support.effort import register_profiles
+from tests.support.programs import FORKS
 
 SMALL_BITS = 512  # keys that the product refuses, because big ones are slow to draw
 _MARK = "SUBN_TESTS"
+
+register_profiles()
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +28,7 @@ def no_process_is_left() -> Iterator[None]:
     mark = Stream.system().take(8).hex()
     os.environ[_MARK] = mark
     yield
+    FORKS.end()
     del os.environ[_MARK]
     marked = [process for process in psutil.process_iter() if _environment(process).get(_MARK) == mark]
     _, left = psutil.wait_procs(marked, timeout=5)  # what was told to end may be ending

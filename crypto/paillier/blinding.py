@@ -30,11 +30,11 @@ class RerandomiserPool:
     def __init__(self, key: PublicKey, encrypted_bit: mpz, stream: Stream, expected: int) -> None:
         self.encrypted_bit = encrypted_bit
         bits = key.bits + STATISTICAL_BITS
-        self._step = cheapest_step(bits, expected)
-        self._slots = -(-bits // self._step)
+        self.step = cheapest_step(bits, expected)
+        self.slots = -(-bits // self.step)
         base = gmpy2.powmod(encrypted_bit, key.n, key.n_squared)
         self._powers = SlotPowers(
-            base, key.n_squared, step=self._step, slots=self._slots, planes=self._step, uses=expected
+            base, key.n_squared, step=self.step, slots=self.slots, planes=self.step, uses=expected
         )
         self._stream = stream
         self._ready: list[mpz] = []
@@ -65,9 +65,9 @@ class RerandomiserPool:
     def _fresh(self, count: int) -> list[mpz]:
         # Uniform digits in every slot make a uniform exponent.
         with self._lock:
-            words = self._stream.words64(count * self._slots)
-        digits = (words & np.uint64((1 << self._step) - 1)).astype(np.int64)
-        return self._powers.powers(digits.reshape(count, self._slots))
+            words = self._stream.words64(count * self.slots)
+        digits = (words & np.uint64((1 << self.step) - 1)).astype(np.int64)
+        return self._powers.powers(digits.reshape(count, self.slots))
 
     def __reduce__(self) -> NoReturn:
         raise Reused("a pool of re-randomisers cannot be copied or pickled: each of its factors may be used only once")

@@ -51,7 +51,7 @@ def permute_and_flip(
     if int(behind.max()) > span:
         raise ValueError(f"scores are {behind.max()} apart, expected at most {span}; pass the public span of the score")
     accepted = bernoulli_exp(behind.astype(np.int64), rate, span, stream, word_bits=word_bits)
-    return _one_of(accepted, stream)
+    return one_of(accepted, stream)
 
 
 def exponential_choice(
@@ -68,7 +68,7 @@ def exponential_choice(
     while True:
         bits += weight_bits
         drawn = drawn << weight_bits | stream.bits(weight_bits)
-        low, high = _cumulative_weights(behind, rate, bits)
+        low, high = cumulative_weights(behind, rate, bits)
         earliest = np.count_nonzero(high <= (drawn * low[-1] >> bits))
         latest = np.count_nonzero(low <= ((drawn + 1) * high[-1] >> bits))
         if earliest == latest:
@@ -92,7 +92,7 @@ def _exponential_coins(unit: Fraction, count: int, word_bits: int) -> Coins:
     return Coins([partial(exponential_digits, unit * 2**i) for i in range(count)], word_bits)
 
 
-def _one_of(accepted: NDArray[np.bool_], stream: Stream, ticket_bits: int = _TICKET_BITS) -> int:
+def one_of(accepted: NDArray[np.bool_], stream: Stream, ticket_bits: int = _TICKET_BITS) -> int:
     """Choose one of the accepted candidates uniformly: the highest ticket wins.
 
     Rejected candidates draw a ticket too, which is then discarded. After a tie for the highest ticket, all draw again,
@@ -104,7 +104,7 @@ def _one_of(accepted: NDArray[np.bool_], stream: Stream, ticket_bits: int = _TIC
             return int(tickets.argmax())
 
 
-def _cumulative_weights(
+def cumulative_weights(
     behind: NDArray[np.uint64], rate: Fraction, bits: int
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
     """Lower and upper bounds on 2**bits times the running sums of exp(-rate * behind)."""

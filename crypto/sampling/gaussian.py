@@ -52,7 +52,7 @@ class _Blocks:
 
 def gaussian_bound(variance: Fraction) -> int:
     """The bound that |X| never exceeds in this sampler, with certainty."""
-    return _blocks(variance).bound
+    return blocks_of(variance).bound
 
 
 def gaussian_variance(variance: Fraction) -> float:
@@ -72,7 +72,7 @@ def discrete_gaussian(
     Privacy: trials are independent and identically distributed. Therefore the pattern of kept trials, and with it the
     running time, says nothing about the values that are kept.
     """
-    blocks = _blocks(variance)
+    blocks = blocks_of(variance)
     table = _table(variance, table_bits)
     noise = np.empty(size, dtype=np.int64)
     filled = 0
@@ -99,7 +99,7 @@ def _tried(
     return start + rest, kept
 
 
-def _blocks(variance: Fraction) -> _Blocks:
+def blocks_of(variance: Fraction) -> _Blocks:
     if variance <= 0:
         raise ValueError(f"noise needs a positive variance, got {variance}")
     if variance > _LARGEST_VARIANCE:
@@ -115,16 +115,16 @@ def _blocks(variance: Fraction) -> _Blocks:
 
 @lru_cache(maxsize=128)
 def _table(variance: Fraction, word_bits: int) -> InverseTable:
-    return InverseTable(partial(_thresholds, variance), word_bits)
+    return InverseTable(partial(thresholds, variance), word_bits)
 
 
-def _thresholds(variance: Fraction, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
+def thresholds(variance: Fraction, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
     """The integer parts of the blocks' distribution function times 2**bits, without its last value, which is 1."""
     return certain_thresholds(partial(_bounds, variance), bits, guard_bits)
 
 
 def _bounds(variance: Fraction, bits: int, precision: int, rounding: int) -> list[int]:
-    """Bound `_thresholds` from one side: sums rounded in one direction, over a total rounded in the other."""
+    """Bound `thresholds` from one side: sums rounded in one direction, over a total rounded in the other."""
     *_, total = _sums(variance, precision, RoundUp if rounding == RoundDown else RoundDown)
     sums = _sums(variance, precision, rounding)[:-1]
     with gmpy2.context(precision=precision, round=rounding):
@@ -133,7 +133,7 @@ def _bounds(variance: Fraction, bits: int, precision: int, rounding: int) -> lis
 
 def _sums(variance: Fraction, precision: int, rounding: int) -> list[gmpy2.mpfr]:
     """Running sums of the blocks' weights."""
-    blocks = _blocks(variance)
+    blocks = blocks_of(variance)
     unit = gmpy2.mpq(-(blocks.width**2) / (2 * variance))
     with gmpy2.context(precision=precision, round=rounding):
         return list(accumulate(gmpy2.exp(gmpy2.mpfr(unit * block**2)) for block in range(blocks.count)))

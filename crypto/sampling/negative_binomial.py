@@ -45,14 +45,14 @@ def largest_value(alpha: Fraction, shares: int) -> int:
 def negative_binomial(
     alpha: Fraction, shares: int, size: int, stream: Stream, word_bits: int = TABLE_BITS
 ) -> NDArray[np.int64]:
-    return _table(alpha, shares, word_bits).draw(size, stream)
+    return table_of(alpha, shares, word_bits).draw(size, stream)
 
 
 @lru_cache(maxsize=16)
-def _table(alpha: Fraction, shares: int, word_bits: int) -> InverseTable:
+def table_of(alpha: Fraction, shares: int, word_bits: int) -> InverseTable:
     count = min(largest_value(alpha, shares), math.ceil(_TABLE_TAIL / alpha))
     close = _partial_sums(alpha, shares, count) >> np.uint64(64 - word_bits)
-    return InverseTable(partial(_thresholds, alpha, shares), word_bits, close, reach(word_bits))
+    return InverseTable(partial(thresholds, alpha, shares), word_bits, close, reach(word_bits))
 
 
 def reach(word_bits: int) -> int:
@@ -100,13 +100,13 @@ def _anchors(alpha: Fraction, shares: int, places: NDArray[np.int64]) -> list[fl
         ]
 
 
-def _thresholds(alpha: Fraction, shares: int, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
+def thresholds(alpha: Fraction, shares: int, bits: int, guard_bits: int = GUARD_BITS) -> list[int]:
     """The integer parts of the distribution function times 2**bits, at 0, 1, ..., largest_value - 1."""
     return certain_thresholds(partial(_bounds, alpha, shares), bits, guard_bits)
 
 
 def _bounds(alpha: Fraction, shares: int, bits: int, precision: int, rounding: int) -> list[int]:
-    """Bound `_thresholds` from one side.
+    """Bound `thresholds` from one side.
 
     All terms are positive, so rounding every step in one direction rounds the sum in that direction.
     """

@@ -86,8 +86,8 @@ def rotate(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 def code(settings: Settings, chosen: argparse.Namespace) -> int:
-    directory, keys = _registry(settings), CuratorKeys.load(settings.home, settings.master_key)
-    secret, expires = directory.new_code(chosen.name, Stream.system())
+    registry, keys = _registry(settings), CuratorKeys.load(settings.home, settings.master_key)
+    secret, expires = registry.new_code(chosen.name, Stream.system())
     code = joined(secret, pin_of(keys.signing.public, Certificates(settings.home).ca))
     found = {"name": chosen.name, "code": code, "expires": _time(expires)}
     return say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")

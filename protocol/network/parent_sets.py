@@ -20,21 +20,21 @@ Candidate = tuple[int, Variables]  # child, parents
 
 def parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits) -> list[Variables]:
     """Admitted sets of variants of the placed base variables that can neither grow nor become finer."""
-    return sorted(_maximal_sets(*_question(domain, child, placed, limits)))
+    return sorted(maximal_sets(*question_of(domain, child, placed, limits)))
 
 
 def count_parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits, most: int) -> int:
     """The number of `parent_sets`; counting stops at `most`."""
-    levels, room, degree = _question(domain, child, placed, limits)
+    levels, room, degree = question_of(domain, child, placed, limits)
     size = _uniform_size(levels, room, degree)
     if size is not None:
         return min(most, comb(len(levels), size))
     if room is not None and all(len(variants) == 1 for variants in levels):
         return min(most, _count_by_sizes(Counter(variants[0][1] for variants in levels), room, degree))
-    return sum(1 for _ in islice(_maximal_sets(levels, room, degree), most))
+    return sum(1 for _ in islice(maximal_sets(levels, room, degree), most))
 
 
-def _question(
+def question_of(
     domain: Domain, child: int, placed: Sequence[int], limits: Limits
 ) -> tuple[list[Levels], int | None, int]:
     """The variants that may be chosen, and the largest numbers of cells and of parents."""
@@ -75,7 +75,7 @@ def _count_by_sizes(sizes: Counter[int], room: int, degree: int) -> int:
     return sum(count for (cells, taken, left), count in ways.items() if taken == degree or cells * left > room)
 
 
-def _maximal_sets(levels: Sequence[Levels], room: int | None, degree: int) -> Iterator[Variables]:
+def maximal_sets(levels: Sequence[Levels], room: int | None, degree: int) -> Iterator[Variables]:
     size = _uniform_size(levels, room, degree)
     if size is not None:
         yield from combinations([variants[0][0] for variants in levels], size)

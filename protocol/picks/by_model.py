@@ -45,7 +45,7 @@ class Judge:
         if mechanism == "exponential":
             return options[exponential_choice(scores, rate, stream)]
         most = max(map(self._reference.domain.cells, options), default=1)
-        return options[permute_and_flip(scores, rate, _span(self._rows.count, most, self._noise), stream)]
+        return options[permute_and_flip(scores, rate, span(self._rows.count, most, self._noise), stream)]
 
     def scores(self, options: Sequence[Variables]) -> Counts:
         new = [option for option in options if option not in self._scores]
@@ -98,5 +98,5 @@ def _penalty(reference: Counts, rows: int, noise: float) -> float:
     return (reference.size * noise + chance) / 2
 
 
-def _span(rows: int, cells: int, noise: float) -> int:
+def span(rows: int, cells: int, noise: float) -> int:
     return (rows + 2) * SENSITIVITY + math.ceil((cells * noise + math.sqrt(cells * rows)) * SENSITIVITY)

@@ -114,7 +114,7 @@ def labels(attribute: Attribute, codes: NDArray[Any], stream: Stream) -> list[st
     first, counts = attribute.grid()
     if attribute.missing:
         first, counts = [*first, 0], [*counts, 1]
-    offsets = _uniform_below(np.array(counts, dtype=np.uint64)[codes], stream)
+    offsets = uniform_below(np.array(counts, dtype=np.uint64)[codes], stream)
     decimals, nothing = attribute.decimals, attribute.categories
     return [
         attribute.missing[0] if code == nothing else fixed_point(first[code] + offset, decimals)
@@ -122,7 +122,7 @@ def labels(attribute: Attribute, codes: NDArray[Any], stream: Stream) -> list[st
     ]
 
 
-def _uniform_below(bounds: NDArray[np.uint64], stream: Stream) -> NDArray[np.uint64]:
+def uniform_below(bounds: NDArray[np.uint64], stream: Stream) -> NDArray[np.uint64]:
     """Draw uniform integers, each below its own bound, without modulo bias."""
     words = stream.words64(bounds.size).copy()
     surplus = (np.uint64(0) - bounds) % bounds  # 2^64 modulo the bound

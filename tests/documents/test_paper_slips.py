@@ -2,21 +2,23 @@
 
 from fractions import Fraction
 
+import numpy as np
+
 from protocol.network.network import Family, Network, maximal_families
+from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
 
 
-def conditional(child_and_parent: list[tuple[int, int]], child: int, parent: int) -> Fraction:
-    with_parent = [row for row in child_and_parent if row[1] == parent]
-    return Fraction(with_parent.count((child, parent)), len(with_parent))
-
-
 def test_one_row_moves_a_conditional_probability_by_one_whatever_the_number_of_rows() -> None:
-    """PrivABN adds noise for a sensitivity of 2m/n to conditionals; it should be 1 (no. 11)."""
-    others = [(0, 0)] * 9_999
-    before = conditional([*others, (0, 1)], child=0, parent=1)
-    after = conditional([*others, (1, 1)], child=0, parent=1)
-    assert before - after == 1
+    """PrivABN adds noise for a sensitivity of 2m/n to conditionals; it should be 1 (no. 11). Counts move by 2."""
+    domain = Domain.of_sizes([2, 2])  # child and parent
+    parents = np.array([*[0] * 9_999, 1], np.uint8)
+    before, after = (
+        Rows(domain, [np.array([*[0] * 9_999, child], np.uint8), parents]).table((0, 1)) for child in (0, 1)
+    )
+    conditionals = [Fraction(int(table[0, 1]), int(table[:, 1].sum())) for table in (before, after)]
+    assert conditionals == [1, 0]
+    assert np.abs(after - before).sum() == 2
 
 
 def test_the_first_families_of_an_updated_network_need_not_nest_in_a_later_one() -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -52,10 +53,17 @@ def test_the_service_runs_step_by_step_as_written(tmp_path: Path) -> None:
         "8460", ports["8460"]
     )
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        shell = subprocess.Popen(
+            ["bash", "-c", script], cwd=tmp_path, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        assert shell.wait(180) == 0, log.read_text()
+    except subprocess.TimeoutExpired:
+        os.killpg(shell.pid, signal.SIGTERM)  # with all that it has started
+        shell.wait()
+        raise
     assert len((tmp_path / "out/result/table.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 2000
 
 

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,12 +28,12 @@ from party.home import keys
 from protocol.messages.http import ENDS
 from protocol.tables.coding import labels
 from protocol.tables.schema import Schema
+from tests.support.programs import Process, run_program, start_program
 from tests.support.small_runs import MIXED, random_codes
 
 PATIENCE = 60.0  # seconds until anything that must come is missed
 _POLL = 0.03
 _LAST_LINES = 25
-_SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 RULES: Mapping[str, Any] = {
     "accept": "auto",
@@ -54,7 +53,7 @@ class Program:
     """One process that was started; its output goes to a file."""
 
     name: str
-    process: "subprocess.Popen[bytes]"
+    process: Process
     log: Path
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -107,14 +106,7 @@ def command(
     program: str, *arguments: object, env: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """One of the installed programs, run to its end."""
-    return subprocess.run(
-        [str(_SCRIPTS / program), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env={**os.environ, **(env or {})},
-        check=False,
-    )
+    return run_program(program, *arguments, env=env, timeout=PATIENCE)
 
 
 @dataclass
@@ -166,19 +158,20 @@ class Cluster:
     sites: dict[str, Site] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     url: str = ""
+    begin_process: Callable[..., Process] = start_program
 
     # Setting up
 
     def start_curator(self) -> None:
         if not (self.folder / "curator").exists():
-            made = json.loads(self._curator_cli("init", "--json").stdout)
+            made = json.loads(self.curator_cli("init", "--json").stdout)
             self.key, self.public = made["operator_key"], made["curator_key"]
             self.key_file = self.folder / "operator.key"
             self.key_file.write_text(self.key + "\n")
         port = self.url.rpartition(":")[2] or "0"
         self.curator = self.start("curator", "subn-curator", "serve", "--home", self._home, "--port", port)
         self.url = str(self.curator.wait_for("listening")["url"])
-        self._hang_up()
+        self.hang_up()
         self.http = self.client(Authorization=f"Bearer {self.key}")
 
     def client(self, **headers: str) -> httpx.Client:
@@ -210,10 +203,13 @@ class Cluster:
     def acquaint(self, *names: str) -> None:
         """Everybody of these notes the others' fingerprints, as if compared by voice; `subn-party trust` notes one."""
         for name in names:
-            with (self.sites[name].home / "party.toml").open("a") as file:
+            with (self.sites[name].home / "party.toml").open("a+") as file:
+                file.seek(0)
+                noted = file.read()
                 for peer in names:
-                    if peer != name:
-                        file.write(f'\n[peers.{json.dumps(peer)}]\nfingerprint = "{self.sites[peer].fingerprint}"\n')
+                    section = f"[peers.{json.dumps(peer)}]"
+                    if peer != name and section not in noted:
+                        file.write(f'\n{section}\nfingerprint = "{self.sites[peer].fingerprint}"\n')
 
     def enrol(self, *names: str) -> None:
         for name in names:
@@ -238,20 +234,13 @@ class Cluster:
     def start(self, name: str, program: str, *arguments: object) -> Program:
         log = self.folder / f"{name}.{len(self.programs)}.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                [str(_SCRIPTS / program), *map(str, arguments)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, **self.env},
-                start_new_session=True,
-            )
+            process = self.begin_process(program, *arguments, output=output, env=self.env)
         self.programs.append(Program(name, process, log))
         return self.programs[-1]
 
     def stop(self) -> None:
         """Everything, by number; a process that does not go by itself is killed and said."""
-        self._hang_up()
+        self.hang_up()
         stubborn = []
         for program in reversed(self.programs):
             if program.process.poll() is None:
@@ -264,11 +253,11 @@ class Cluster:
                 stubborn.append(str(error))
         assert not stubborn, "\n".join(stubborn)
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
         if hasattr(self, "http"):
             self.http.close()
 
-    def _curator_cli(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    def curator_cli(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         done = command("subn-curator", *arguments, "--home", self._home, env=self.env)
         assert done.returncode == 0, done.stderr
         return done
@@ -338,9 +327,14 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, schema: Schema = MIXED, env: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+def cluster(
+    folder: Path,
+    schema: Schema = MIXED,
+    env: Mapping[str, str] | None = None,
+    begin_process: Callable[..., Process] = start_program,
+) -> Iterator[Cluster]:
     """A curator that serves, and nobody else yet; nothing of it is left afterwards."""
-    found = Cluster(folder, schema, env or {})
+    found = Cluster(folder, schema, env or {}, begin_process=begin_process)
     try:
         found.start_curator()
         yield found

@@ -38,7 +38,7 @@ def go_on(home: Cluster) -> None:
 def test_the_curators_key_changes_in_mid_run(home: Cluster) -> None:
     old, run = home.public, half_joined(home)
     home.curator.stop()
-    said = home._curator_cli("rotate").stdout
+    said = home.curator_cli("rotate").stdout
     pin = said.split("subn-party recognise ")[1].split()[0]
     home.start_curator()
     go_on(home)
@@ -81,8 +81,8 @@ def test_a_partys_keys_change_between_runs_only(home: Cluster) -> None:
 def test_an_operators_key_is_taken_away_in_mid_run(home: Cluster) -> None:
     """The run is not his: it goes on, and another operator takes its result."""
     run = half_joined(home)
-    second = home._curator_cli("operator-key", "add", "second").stdout.strip()
-    home._curator_cli("operator-key", "revoke", "first")
+    second = home.curator_cli("operator-key", "add", "second").stdout.strip()
+    home.curator_cli("operator-key", "revoke", "first")
     assert home.http.get(f"/v1/runs/{run}").status_code == 401
     assert home.subn("parties", "list").returncode == 2
     home.http.headers["Authorization"] = f"Bearer {second}"

@@ -22,8 +22,9 @@ from curator.clock import system_clock
 from protocol.messages import signatures as a
 from tests.support.api import served
 from tests.support.curator import Clock, Desk
+from tests.support.effort import examples
 
-EXAMPLES = 50  # of each operation
+EXAMPLES = examples(50)  # of each operation
 _ROWS = 50  # the largest table that is waited for
 
 

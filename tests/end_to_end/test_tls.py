@@ -107,7 +107,7 @@ def test_a_renewal_in_mid_run_loses_nothing_and_asks_nobody(refreshed: Cluster) 
     home.sites["far"].running.send(19)  # SIGSTOP
     run = home.begin(*PARTIES)
     wait(lambda: home.run(run)["state"] == "joining" and _answered(home, run) == ["near"], "near to join", home.curator)
-    renewed = json.loads(home._curator_cli("certificate", "renew", "--json").stdout)
+    renewed = json.loads(home.curator_cli("certificate", "renew", "--json").stdout)
     assert renewed["same_ca"]
     shows(home)
     assert shown_serial(home) != before
@@ -170,7 +170,7 @@ def test_an_expired_certificate_is_refused_until_it_is_renewed(refreshed: Cluste
     put(refreshed, new_server_certificate(own_ca(refreshed), ["localhost", "127.0.0.1"], old))
     assert "has expired" in refusal(refreshed)
     assert "subn-curator certificate renew" in party_refusal(refreshed, "near")
-    refreshed._curator_cli("certificate", "renew")
+    refreshed.curator_cli("certificate", "renew")
     shows(refreshed)
     assert refreshed.sites["near"].cli("peers")["name"] == "near"
 
@@ -250,7 +250,7 @@ def test_a_proxy_that_terminates_tls_may_stand_in_front(tmp_path: Path) -> None:
         assert "Subn-Curator-Signature" not in direct.headers
         with tls_proxy(plain, own.server_file, adding={"X-Forwarded-Proto": "https"}) as port:
             home.url = f"https://127.0.0.1:{port}"
-            home._hang_up()
+            home.hang_up()
             secure, headers = client_context(own.ca), {"Authorization": f"Bearer {home.key}"}
             home.http = httpx.Client(base_url=home.url, headers=headers, timeout=60, verify=secure)
             home.add(*PARTIES)

@@ -8,8 +8,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sysconfig
 import time
 from collections.abc import Callable
 from functools import partial
@@ -34,6 +32,7 @@ from protocol.messages.http import ENDS
 from protocol.tables.coding import labels
 from tests.faults.books import check_books
 from tests.faults.proxy import Proxy
+from tests.support.programs import Process, start_program
 from tests.support.small_runs import BITS, random_codes
 
 CURATOR = "curator"
@@ -64,7 +63,7 @@ class Cluster:
         self.proxy = Proxy()
         self.home = folder / CURATOR
         self.homes = {name: Home(folder / name) for name in self.names}
-        self.alive: dict[str, subprocess.Popen[bytes]] = {}
+        self.alive: dict[str, Process] = {}
         self.all_ever: list[int] = []
         self.environment: dict[str, str] = {}
         self.begun = 0
@@ -112,19 +111,13 @@ class Cluster:
     def start(self, name: str, wait: bool = True) -> None:
         program = "subn-curator" if name == CURATOR else "subn-party"
         home = self.home if name == CURATOR else self.homes[name].path
-        command = [Path(sysconfig.get_path("scripts")) / program, "serve", "--home", home]
+        arguments = ["serve", "--home", home]
         if name == CURATOR:
-            command += ["--port", "0", "--plain-http"]  # the proxy between them reads and changes what it carries
+            arguments += ["--port", "0", "--plain-http"]  # the proxy between them reads and changes what it carries
+        env = {"SUBN_CURATOR_TICK_SECONDS": "0.2"} | self.environment
         with self.log(name).open("ab") as log:
             begun = log.tell()
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=os.environ | {"SUBN_CURATOR_TICK_SECONDS": "0.2"} | self.environment,
-            )
+            process = start_program(program, *arguments, output=log, env=env)
         self.alive[name] = process
         self.all_ever.append(process.pid)
         if wait or name == CURATOR:

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from party.books import audit
 from tests.faults.mortals import CURATOR, Fate, World
 from tests.support.curator import OneKey
+from tests.support.effort import examples, mostly_exhaustive
 
 ROWS = (30, 20)
 # How many moments an undisturbed run of two parties has: the first test holds them to it.
 MOMENTS = {CURATOR: 69, "party-1": 44, "party-2": 44}
+EACH = [(who, m + 1) for who, count in MOMENTS.items() for m in range(count)]
 
 
 def live(folder, fate, monkeypatch, rows=ROWS, crypto=None, **wishes):
@@ -36,7 +38,7 @@ def test_the_moments_below_are_all_there_are(tmp_path, monkeypatch):
     assert fate.seen == MOMENTS
 
 
-@pytest.mark.parametrize(("who", "moment"), [(who, m + 1) for who, count in MOMENTS.items() for m in range(count)])
+@pytest.mark.parametrize(("who", "moment"), mostly_exhaustive(EACH, range(0, len(EACH), 3)))
 def test_one_death(tmp_path, monkeypatch, who, moment):
     fate = Fate((who, moment))
     live(tmp_path, fate, monkeypatch)
@@ -73,14 +75,14 @@ deaths = st.tuples(st.sampled_from([CURATOR, "party-1", "party-2", "party-3"]), 
 common = settings(deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@settings(common, max_examples=40)
+@settings(common, max_examples=examples(40))
 @given(several=st.lists(deaths, min_size=2, max_size=8))
 def test_many_deaths_in_one_run(monkeypatch, several):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
         live(Path(folder), Fate(*several), patch, rows=(30, 20, 10))
 
 
-@settings(common, max_examples=8)
+@settings(common, max_examples=examples(8))
 @given(several=st.lists(deaths, min_size=2, max_size=8))
 def test_many_deaths_with_encrypted_sums(monkeypatch, small_secret, several):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.processes import CURATOR
 from tests.faults.trap import STEPS, Trap
+from tests.support.effort import mostly_exhaustive
 
 DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
 
@@ -30,7 +31,9 @@ def restarted_and_finished(cluster, run):
     cluster.finishes(run)
 
 
-@pytest.mark.parametrize(("victim", "step", "moment"), generated(seed=1, count=21))
+@pytest.mark.parametrize(
+    ("victim", "step", "moment"), mostly_exhaustive(generated(seed=1, count=21), range(len(STEPS)))
+)
 def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
     trap = Trap(cluster, victim, step, moment)
     run = cluster.begin()
@@ -39,7 +42,7 @@ def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
     restarted_and_finished(cluster, run)
 
 
-@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("delay", mostly_exhaustive(DELAYS, range(0, len(DELAYS), 3)))
 @pytest.mark.parametrize("victim", [CURATOR, "party-1"])
 def test_killed_at_some_moment(cluster, victim, delay):
     run = cluster.begin()
@@ -60,7 +63,7 @@ def test_everybody_is_killed_at_once(cluster):
     cluster.finishes(run)
 
 
-@pytest.mark.parametrize(("victim", "step", "moment"), generated(seed=2, count=5))
+@pytest.mark.parametrize(("victim", "step", "moment"), mostly_exhaustive(generated(seed=2, count=5), range(2)))
 def test_killed_with_encrypted_sums(cluster, victim, step, moment):
     trap = Trap(cluster, victim, step, moment)
     run = cluster.begin(noise="selected")

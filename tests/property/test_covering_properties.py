@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.views.cover import SMALLEST_SHARE, cover, direct_pairs, table_weights
+from tests.support.effort import examples
 
 SIZES = st.lists(st.integers(1, 30), min_size=2, max_size=28)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     SIZES,
     st.sampled_from(["expected-error", "paper"]),
@@ -27,7 +28,7 @@ def test_each_pair_once_and_no_view_too_large(sizes, objective, budgets, primes_
     assert found == cover(sizes, objective, budgets, primes_only, largest_view)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(SIZES)
 def test_more_freedom_never_costs_more(sizes):
     pairs = direct_pairs(sizes, "equal").error_factor

@@ -11,6 +11,7 @@ from protocol.network.frontier import search_frontier
 from protocol.network.limits import Limits
 from protocol.network.network import Family, Network
 from protocol.tables.domain import Domain, Variable
+from tests.support.effort import examples
 
 Parents = dict[int, set[int]]
 
@@ -82,7 +83,7 @@ def matrix(information: list[list[int]]) -> NDArray[np.float64]:
     return np.array(information) / 16  # sums of these are exact
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data())
 def test_the_frontier_is_that_of_algorithm_1(data: st.DataObject) -> None:
     parents, k = data.draw(start_networks())
@@ -105,7 +106,7 @@ def general_domains(draw: st.DrawFn, count: int) -> Domain:
     return Domain(tuple(variables))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data())
 def test_every_frontier_keeps_the_network_and_the_limits_and_is_full(data: st.DataObject) -> None:
     parents, k = data.draw(start_networks())

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from crypto.randomness import Stream
 from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import model_cells
-from protocol.picks.by_model import REFERENCE_ROWS, SENSITIVITY, Judge, _span, admissible_pairs, gains, tree_options
+from protocol.picks.by_model import REFERENCE_ROWS, SENSITIVITY, Judge, admissible_pairs, gains, span, tree_options
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
+from tests.support.effort import examples
 
 DOMAIN = Domain.of_sizes((2, 3, 2))
 OPTIONS = [(0,), (0, 1), (0, 2), (1, 2)]
@@ -51,11 +52,11 @@ def test_no_neighbour_of_any_small_table_moves_a_score_further_than_its_sensitiv
 
 
 @given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=40), st.sampled_from(CELLS), st.sampled_from(NOISES))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_random_tables_keep_sensitivity_and_span(cells, other, noise):
     scores, moved = (gains(rows_of(c), REFERENCES[0], OPTIONS, noise) for c in (cells, [*cells[1:], other]))
     assert np.abs(scores - moved).max() <= SENSITIVITY
-    assert scores.max() - scores.min() <= _span(len(cells), 6, noise)
+    assert scores.max() - scores.min() <= span(len(cells), 6, noise)
 
 
 def test_measuring_nothing_gains_nothing():

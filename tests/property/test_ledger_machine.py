@@ -16,6 +16,7 @@ from party.books.ledger import Ledger
 from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
 from protocol.errors import OutOfTurn
 from protocol.messages.http import SentReceipt
+from tests.support.effort import examples
 
 TOTAL = Fraction(2)
 DATASETS = ("patients", "staff")
@@ -194,4 +195,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedger = LedgerMachine.TestCase
-TestLedger.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLedger.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

@@ -24,9 +24,10 @@ from protocol.messages.tasks import (
     encode,
 )
 from protocol.plan.plan import Member, Plan
+from tests.support.effort import examples
 from tests.vectors.messages import MESSAGES
 
-SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 GOOD = [encode(message) for message in MESSAGES.values()]
 
 hashes = st.text("0123456789abcdef", min_size=64, max_size=64)

@@ -12,6 +12,7 @@ from protocol.network.limits import Limits
 from protocol.network.network import Family, Network, best_network, family_table, maximal_families, maximal_parent_sets
 from protocol.tables.domain import Domain, Variable, Variables
 from protocol.tables.marginal import Table
+from tests.support.effort import examples
 
 # Variable 0 is the child; 5 and 6 generalise 3, of four codes, and 4, of three.
 DOMAIN = Domain(
@@ -46,7 +47,7 @@ frontier_parents = (
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(frontier_parents, limit)
 def test_candidates_are_the_maximal_admitted_parent_sets(parents: Variables, limits: Limits) -> None:
     admitted = [own for own in parent_sets(parents) if limits.admits(DOMAIN, 0, own)]
@@ -65,7 +66,7 @@ def information(table: Table, parents: Variables) -> float:
     )
 
 
-@settings(deadline=None, max_examples=75)
+@settings(deadline=None, max_examples=examples(75))
 @given(frontier_parents, limit, st.integers(0, 2**32))
 def test_no_admitted_parent_set_tells_more_than_the_best(parents: Variables, limits: Limits, seed: int) -> None:
     frontier = Network.of([Family(0, parents), *map(Family, range(1, 5))], DOMAIN)
@@ -89,7 +90,7 @@ def networks(draw: st.DrawFn) -> Network:
     return Network.of(draw(st.permutations(families)), DOMAIN)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(networks())
 def test_parents_come_before_their_children(network: Network) -> None:
     placed: set[int] = set()
@@ -99,7 +100,7 @@ def test_parents_come_before_their_children(network: Network) -> None:
     assert placed == set(range(5))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(networks(), st.integers(0, 2**32))
 def test_the_maximal_families_answer_every_family_and_none_is_idle(network: Network, seed: int) -> None:
     rows = np.random.default_rng(seed).integers(0, 9, DOMAIN.shape(range(5)))
@@ -113,7 +114,7 @@ def test_the_maximal_families_answer_every_family_and_none_is_idle(network: Netw
         assert not any(other.covers(table.variables, DOMAIN) for other in rest)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.sets(st.integers(0, 4), max_size=2), min_size=5, max_size=5))
 def test_families_make_a_network_unless_some_path_leads_back(parents: list[set[int]]) -> None:
     families = [Family(child, tuple(sorted(own - {child}))) for child, own in enumerate(parents)]

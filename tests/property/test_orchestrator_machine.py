@@ -31,6 +31,7 @@ from crypto.paillier_secret import SecretKey
 from curator.errors import NotAsked, OtherBytes, RunEnded
 from protocol.messages.tasks import decode
 from tests.support.curator import Desk, OneKey, Outgoing
+from tests.support.effort import examples
 from tests.support.small_runs import BITS, NO_NOISE, SMALL_BITS, pooled
 
 SECRET = SecretKey.generate(SMALL_BITS)
@@ -237,4 +238,4 @@ class CuratorMachine(RuleBasedStateMachine):
 
 
 TestCurator = CuratorMachine.TestCase
-TestCurator.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestCurator.settings = settings(max_examples=examples(30), stateful_step_count=25, deadline=None)

@@ -12,6 +12,7 @@ from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
 from protocol.stages.methods import terms_of as work_out
 from protocol.tables.schema import Schema
+from tests.support.effort import examples
 from tests.support.small_runs import NO_NOISE, members
 
 SIZES = st.lists(st.integers(2, 40), min_size=2, max_size=12)
@@ -44,7 +45,7 @@ def error_of(*arguments: Any, **wishes: Any) -> float:
     METHODS,
     st.sampled_from(["pure", "zcdp"]),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_whatever_the_plan_the_error_is_a_share_between_its_bounds_or_is_said_not_to_be_predicted(
     sizes, rows, epsilon, method, privacy
 ):
@@ -61,14 +62,14 @@ def test_whatever_the_plan_the_error_is_a_share_between_its_bounds_or_is_said_no
 
 
 @given(WIDE, METHODS, st.integers(10, 50))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_it_falls_with_rows(sizes, method, times):
     wishes = {"method": method, **_fixed(method)}
     assert error_of(sizes, 5_000 * times, **wishes) <= error_of(sizes, 5_000, **wishes) * _FALLS
 
 
 @given(WIDE, METHODS, st.integers(10, 50))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_it_falls_with_epsilon_however_the_budget_is_divided(sizes, method, times):
     less = error_of(sizes, epsilon=Fraction(1, 10), method=method, **_fixed(method, Fraction(1, 10)))
     more = error_of(sizes, epsilon=Fraction(times, 10), method=method, **_fixed(method, Fraction(times, 10)))
@@ -76,7 +77,7 @@ def test_it_falls_with_epsilon_however_the_budget_is_divided(sizes, method, time
 
 
 @given(WIDE)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_it_rises_with_insiders(sizes):
     assert error_of(sizes, insiders=0, **_fixed("dp-subn")) <= error_of(sizes, insiders=1, **_fixed("dp-subn")) * _SLACK
 

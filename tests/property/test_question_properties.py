@@ -12,6 +12,7 @@ from crypto.randomness import Stream
 from protocol.errors import CURATOR, FailedCheck
 from protocol.messages.tasks import Reply, Task
 from protocol.run.party import answer, check
+from tests.support.effort import examples
 from tests.support.small_runs import CITIES, Driver, random_codes, terms_of
 
 ROWS = (60, 40)
@@ -66,7 +67,7 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(models())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_model_is_used_or_refused(model):
     asked("further/1", model)
 
@@ -77,12 +78,12 @@ def test_a_model_of_single_variables_is_used():
 
 
 @given(st.lists(VARIABLES, max_size=4).map(tuple))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_any_further_pairs_are_taken_or_refused(further):
     asked("further/1", {"further": further})
 
 
 @given(st.lists(VARIABLES, max_size=4).map(tuple), mergings())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_tables_are_counted_or_refused(tables, merged):
     asked("tables/1", {"tables": tables, "merged": merged})

@@ -14,6 +14,7 @@ from protocol.tables.domain import Domain
 from protocol.tables.encoding import Block
 from protocol.tables.feasibility import feasible_cells, structural_projection
 from protocol.tables.marginal import Table
+from tests.support.effort import examples
 
 
 @st.composite
@@ -48,7 +49,7 @@ def is_valid(row: NDArray[np.int64], blocks: list[Block]) -> bool:
     return all(block.valid[tuple(row[list(block.variables)])] for block in blocks)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data(), encoded_domains(), st.integers(0, 2**32))
 def test_no_row_has_a_code_without_a_value(data: st.DataObject, encoded: tuple[Domain, list[Block]], seed: int) -> None:
     domain, blocks = encoded
@@ -61,7 +62,7 @@ def test_no_row_has_a_code_without_a_value(data: st.DataObject, encoded: tuple[D
     assert all(is_valid(row, blocks) for row in np.unique(rows, axis=0))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.data(), encoded_domains())
 def test_possible_cells_are_those_of_valid_rows(data: st.DataObject, encoded: tuple[Domain, list[Block]]) -> None:
     domain, blocks = encoded
@@ -75,7 +76,7 @@ def test_possible_cells_are_those_of_valid_rows(data: st.DataObject, encoded: tu
     assert feasible is None or feasible.tolist() == expected.tolist()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.data(), encoded_domains(), st.integers(0, 2**32), st.integers(1, 50))
 def test_a_structural_projection_is_a_table_of_possible_rows(
     data: st.DataObject, encoded: tuple[Domain, list[Block]], seed: int, total: int

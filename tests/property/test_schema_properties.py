@@ -15,8 +15,9 @@ from protocol.tables.encoding import Encoding
 from protocol.tables.exact_json import fixed_point
 from protocol.tables.marginal import Table
 from protocol.tables.schema import Schema
+from tests.support.effort import examples
 
-modest = settings(deadline=None, max_examples=60)
+modest = settings(deadline=None, max_examples=examples(60))
 
 words = st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=5)
 encodings = st.sampled_from(["native", "binary", "gray", "hierarchical"])

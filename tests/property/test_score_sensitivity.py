@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from protocol.picks.scores import scoring
 from protocol.tables.domain import Domain
+from tests.support.effort import examples
 
 
 @st.composite
@@ -25,7 +26,7 @@ def neighbours(draw):
     return np.stack([counts, *changed]).reshape(-1, child, parents)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(neighbours())
 def test_one_row_moves_no_score_further_than_its_sensitivity(tables):
     binary = tables.shape[1] == 2

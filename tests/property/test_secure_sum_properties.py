@@ -16,6 +16,7 @@ from crypto.paillier.public import ciphertexts_from_bytes, ciphertexts_to_bytes,
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from tests.reference import one_ciphertext_per_cell as percell
+from tests.support.effort import examples
 
 NOISE = 64
 
@@ -36,7 +37,7 @@ def sums(draw: st.DrawFn) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     return values, rng.integers(-NOISE, NOISE + 1, size=(parties, cells)), draw(st.integers(1, parties))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(sums())
 def test_secure_sum_is_the_sum_and_the_selected_noise(
     small_secret: SecretKey, case: tuple[NDArray[np.int64], NDArray[np.int64], int]
@@ -62,7 +63,7 @@ def test_secure_sum_is_the_sum_and_the_selected_noise(
     assert np.array_equal(total, values.sum(axis=0) + kept @ noise)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 @given(sums())
 def test_fast_path_equals_the_reference(
     small_secret: SecretKey, case: tuple[NDArray[np.int64], NDArray[np.int64], int]
@@ -85,7 +86,7 @@ def test_fast_path_equals_the_reference(
     assert packing.unpack(small_secret.decrypt(multiply(key, fast)), cells).tolist() == slow
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.integers(2, 62), st.integers(0, 40), st.integers(200, 700), st.integers(0, 2**32))
 def test_packing_is_inverse_additive_and_holds_its_bounds(slot_bits: int, cells: int, key_bits: int, seed: int) -> None:
     packing = Packing(key_bits, slot_bits)
@@ -98,7 +99,7 @@ def test_packing_is_inverse_additive_and_holds_its_bounds(slot_bits: int, cells:
     assert np.array_equal(packing.unpack(total, cells), one + other)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(0, 2**40), st.integers(0, 2**20))
 def test_fit_holds_its_bound(total: int, noise: int) -> None:
     packing = Packing.fit(512, total + 1, noise)
@@ -106,7 +107,7 @@ def test_fit_holds_its_bound(total: int, noise: int) -> None:
     assert np.array_equal(packing.unpack(packing.pack(extremes), 2), extremes)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(2, 62), st.sampled_from([1, -1]))
 def test_overflow_by_one_is_seen_in_the_last_slot_and_wraps_in_others(slot_bits: int, sign: int) -> None:
     packing = Packing(400, slot_bits)
@@ -124,7 +125,7 @@ def test_overflow_by_one_is_seen_in_the_last_slot_and_wraps_in_others(slot_bits:
             assert (read[slot], read[slot + 1]) == (beyond, sign)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(2, 6), st.integers(0, 50), st.integers(0, 2**32))
 def test_plain_masked_sum_is_the_sum(parties: int, cells: int, seed: int) -> None:
     values = np.random.default_rng(seed).integers(-(2**40), 2**40, size=(parties, cells))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from protocol.privacy.zcdp import cost_of_sum, epsilon_of, largest_rho, root_below, share_variance
 from protocol.stages.methods import steps
+from tests.support.effort import examples
 from tests.support.small_runs import BITS, plan_of
 
 rhos = st.fractions(Fraction(1, 10**12), Fraction(20), max_denominator=10**15).filter(bool)
@@ -14,7 +15,7 @@ deltas = st.sampled_from([Fraction(1, 10**3), Fraction(1, 10**9), Fraction(1, 10
 
 
 @given(rhos, rhos, deltas)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_epsilon_increases_and_is_concave(one, other, delta):
     low, high = sorted((one, other))
     middle = (low + high) / 2
@@ -24,13 +25,13 @@ def test_epsilon_increases_and_is_concave(one, other, delta):
 
 
 @given(st.fractions(Fraction(1, 100), Fraction(30), max_denominator=10**9), deltas)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_largest_rho_is_worth_epsilon(epsilon, delta):
     assert epsilon_of(largest_rho(epsilon, delta), delta) == epsilon
 
 
 @given(rhos, st.integers(1, 200))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_shares_are_certified(rho, shares):
     variance = share_variance(rho, shares)
     assert cost_of_sum(variance, shares) <= rho
@@ -38,7 +39,7 @@ def test_shares_are_certified(rho, shares):
 
 
 @given(st.fractions(Fraction(1, 10**15), Fraction(100)))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_roots_are_from_below(square):
     assert 0 <= root_below(square) ** 2 <= square
 
@@ -66,7 +67,7 @@ def zcdp_plans(draw):
 
 
 @given(zcdp_plans())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_charges_cover_what_has_been_spent_at_every_step(plan):
     """Also for a run that dies there; and the whole is never more than epsilon."""
     for party in range(plan.parties):

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from crypto.randomness import Stream
-from crypto.sampling.choice import _one_of, bernoulli_exp, exponential_choice, permute_and_flip
+from crypto.sampling.choice import bernoulli_exp, exponential_choice, one_of, permute_and_flip
 from crypto.sampling.coins import Coins, exponential_digits
 from tests.statistical.goodness import FALSE_ALARM, binomial_p_value
+from tests.support.effort import mostly_exhaustive
 
 CHOICES = 10_000
 FLIPS = 200_000
 SCORES = [[0, 0], [3, 1], [0, -1, -2], [7, 7, 2, 0], [0, 10, 20, 30], [5, 5, 5, 5, 4], [-9, -3, -8, -3, -4, -20]]
 RATES = [Fraction(1, 30), Fraction(1, 4), Fraction(2)]
 SETTINGS = [(scores, rate) for scores in SCORES for rate in RATES]
+QUICK = range(0, len(SETTINGS), 2)  # every score and every rate
 
 
 def permute_and_flip_law(scores: list[int], rate: Fraction) -> np.ndarray:
@@ -45,14 +47,14 @@ def surprises(chosen: list[int], law: np.ndarray) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize(("scores", "rate"), SETTINGS, ids=str)
+@pytest.mark.parametrize(("scores", "rate"), mostly_exhaustive(SETTINGS, QUICK), ids=str)
 def test_permute_and_flip_has_its_law(scores: list[int], rate: Fraction) -> None:
     stream, array = Stream.system(), np.array(scores)
     chosen = [permute_and_flip(array, rate, 31, stream) for _ in range(CHOICES)]
     assert surprises(chosen, permute_and_flip_law(scores, rate)) == []
 
 
-@pytest.mark.parametrize(("scores", "rate"), SETTINGS, ids=str)
+@pytest.mark.parametrize(("scores", "rate"), mostly_exhaustive(SETTINGS, QUICK), ids=str)
 def test_exponential_choice_has_its_law(scores: list[int], rate: Fraction) -> None:
     stream, array = Stream.system(), np.array(scores)
     chosen = [exponential_choice(array, rate, stream) for _ in range(CHOICES)]
@@ -107,5 +109,5 @@ def test_coins_in_a_row_and_across_rows_are_independent(word_bits: int) -> None:
 
 def test_the_accepted_are_chosen_uniformly_in_spite_of_ties() -> None:
     stream, accepted = Stream.system(), np.array([True, False, True, True] * 10)
-    chosen = [_one_of(accepted, stream, ticket_bits=8) for _ in range(4 * CHOICES)]
+    chosen = [one_of(accepted, stream, ticket_bits=8) for _ in range(4 * CHOICES)]
     assert surprises(chosen, accepted / accepted.sum()) == []

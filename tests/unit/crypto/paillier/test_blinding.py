@@ -127,15 +127,15 @@ def test_pool_of_another_bit_is_refused(small_secret: SecretKey) -> None:
 
 def test_exponents_of_factors_are_long_enough(small_secret: SecretKey) -> None:
     pool = make_pool(small_secret)
-    assert pool._step * pool._slots >= 512 + 128
+    assert pool.step * pool.slots >= 512 + 128
 
 
 def test_factor_is_the_power_that_its_digits_say(small_secret: SecretKey) -> None:
     key, stream = small_secret.public, Stream.keyed(b"pool")
     bit = encrypt(key, 1, mpz(2))
     pool = RerandomiserPool(key, bit, Stream.keyed(b"pool"), 3)
-    words = stream.words64(pool._slots).tolist()
-    exponent = sum((word % (1 << pool._step)) << (pool._step * slot) for slot, word in enumerate(words))
+    words = stream.words64(pool.slots).tolist()
+    exponent = sum((word % (1 << pool.step)) << (pool.step * slot) for slot, word in enumerate(words))
     assert pool.take(1) == [gmpy2.powmod(bit, key.n * exponent, key.n_squared)]
 
 

@@ -20,7 +20,7 @@ STREAM = Stream.keyed(b"unit tests of the Gaussian")
     [(Fraction(1, 9), 1), (Fraction(16_383), 1), (Fraction(16_384), 2), (Fraction(65_535), 2), (Fraction(65_536), 4)],
 )
 def test_blocks_are_at_most_a_64th_of_the_deviation_wide(variance: Fraction, width: int) -> None:
-    blocks = gaussian._blocks(variance)
+    blocks = gaussian.blocks_of(variance)
     assert blocks.width == width
     assert width == 1 or 64 * width <= math.sqrt(variance) < 128 * width
 
@@ -41,16 +41,16 @@ def test_thresholds_by_hand() -> None:
     # variance 2: blocks of one value with weights exp(-m^2/4), here zero counted with both its signs
     weights = np.exp(-(np.arange(30.0) ** 2) / 4)
     expected = np.cumsum(weights) / weights.sum()
-    found = [threshold / 2**50 for threshold in gaussian._thresholds(Fraction(2), 50)]
+    found = [threshold / 2**50 for threshold in gaussian.thresholds(Fraction(2), 50)]
     assert len(found) == gaussian_bound(Fraction(2))
     assert found[:10] == pytest.approx(expected[:10], rel=1e-12)
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 3), Fraction(9), Fraction(20_000)])
 def test_thresholds_are_prefixes_of_longer_thresholds(variance: Fraction) -> None:
-    long = gaussian._thresholds(variance, 256)
-    assert gaussian._thresholds(variance, 64) == [threshold >> 192 for threshold in long]
-    assert gaussian._thresholds(variance, 64, guard_bits=1) == [threshold >> 192 for threshold in long]
+    long = gaussian.thresholds(variance, 256)
+    assert gaussian.thresholds(variance, 64) == [threshold >> 192 for threshold in long]
+    assert gaussian.thresholds(variance, 64, guard_bits=1) == [threshold >> 192 for threshold in long]
 
 
 def test_narrow_noise_is_almost_surely_zero() -> None:
@@ -72,7 +72,7 @@ def test_the_same_stream_gives_the_same_noise_and_uses_the_same_bytes() -> None:
 
 def test_draws_by_hand() -> None:
     """Variance 1, one draw: 17 trials of a block each (64-bit words), no coins, then 17 signs."""
-    table = gaussian._thresholds(Fraction(1), 64)
+    table = gaussian.thresholds(Fraction(1), 64)
     blocks = [0, 0, 2, *[1] * 14]
     words = np.array([0, 5, table[1] + 1, *[table[0] + 1] * 14], dtype="<u8").tobytes()
     rests = bytes(4 * 17)
@@ -81,7 +81,7 @@ def test_draws_by_hand() -> None:
     assert len(blocks) == 17
     script = Script(words + rests + signs)
     assert discrete_gaussian(Fraction(1), 1, script).tolist() == [-2]
-    assert script._left == b""
+    assert script.left == b""
 
 
 def test_variance_is_the_parameter_but_for_narrow_noise() -> None:

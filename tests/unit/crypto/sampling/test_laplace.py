@@ -144,11 +144,11 @@ class Script(Stream):
 
     def __init__(self, script: bytes) -> None:
         super().__init__(bytes(32))
-        self._left = script
+        self.left = script
 
     def take(self, count: int) -> bytes:
-        assert count <= len(self._left)
-        taken, self._left = self._left[:count], self._left[count:]
+        assert count <= len(self.left)
+        taken, self.left = self.left[:count], self.left[count:]
         return taken
 
 
@@ -167,7 +167,7 @@ def test_a_word_equal_to_the_threshold_is_decided_by_the_next(script: list[int],
     stream = Script(bytes(script))
     coin = Coins([lambda bits: exponential_digits(Fraction(1), bits)], word_bits=8)
     assert coin.flip(1, stream).tolist() == [[heads]]
-    assert stream._left == b""
+    assert stream.left == b""
 
 
 def test_a_laplace_draw_by_hand() -> None:
@@ -182,27 +182,27 @@ def test_a_laplace_draw_by_hand() -> None:
 
 def test_thresholds_of_one_share_are_those_of_the_geometric() -> None:
     # Distribution function of the geometric: 1 - q^(n+1).
-    thresholds = nb._thresholds(Fraction(1, 3), 1, 100)
+    thresholds = nb.thresholds(Fraction(1, 3), 1, 100)
     assert thresholds[:50] == [2**100 - 1 - exponential_digits(Fraction(n + 1, 3), 100) for n in range(50)]
 
 
 def test_thresholds_of_two_shares_by_hand() -> None:
     # alpha = 1, r = 1/2, q = 1/e: p_0 = sqrt(1-q), p_1 = p_0 q/2, p_2 = p_1 q (1 + 1/2) / 2 = p_0 q^2 3/8.
-    first = [threshold / 2**40 for threshold in nb._thresholds(Fraction(1), 2, 40)[:3]]
+    first = [threshold / 2**40 for threshold in nb.thresholds(Fraction(1), 2, 40)[:3]]
     q = math.exp(-1)
     p0 = math.sqrt(1 - q)
     assert first == pytest.approx([p0, p0 * (1 + q / 2), p0 * (1 + q / 2 + 3 * q * q / 8)], rel=1e-11)
 
 
 def test_thresholds_are_prefixes_of_longer_thresholds() -> None:
-    long = nb._thresholds(Fraction(1, 4), 3, 256)
-    assert nb._thresholds(Fraction(1, 4), 3, 64) == [threshold >> 192 for threshold in long]
-    assert nb._thresholds(Fraction(1, 4), 3, 64, guard_bits=1) == [threshold >> 192 for threshold in long]
+    long = nb.thresholds(Fraction(1, 4), 3, 256)
+    assert nb.thresholds(Fraction(1, 4), 3, 64) == [threshold >> 192 for threshold in long]
+    assert nb.thresholds(Fraction(1, 4), 3, 64, guard_bits=1) == [threshold >> 192 for threshold in long]
 
 
 def test_thresholds_too_close_to_one_for_the_first_enclosure() -> None:
     # 1 - p_0 is about e^-700 / 3 < 2^-1000: far below the first precision.
-    assert nb._thresholds(Fraction(700), 3, 64) == [2**64 - 1]
+    assert nb.thresholds(Fraction(700), 3, 64) == [2**64 - 1]
 
 
 def test_the_search_counts_smaller_entries() -> None:
@@ -212,19 +212,19 @@ def test_the_search_counts_smaller_entries() -> None:
 
 
 def test_more_digits_decide_between_thresholds_that_look_alike() -> None:
-    thresholds = nb._thresholds(Fraction(1, 4), 3, 16)
+    thresholds = nb.thresholds(Fraction(1, 4), 3, 16)
     place = next(n for n in range(len(thresholds)) if thresholds[n] >> 8 == 255) + 3
     for wanted, low in ((place, thresholds[place] - 1), (place + 1, thresholds[place] + 1)):
         assert thresholds[place - 1] < low < thresholds[place + 1]
         assert low not in thresholds
         stream = Script(bytes([low & 255]))
-        assert nb._table(Fraction(1, 4), 3, 8).exact_value(255, stream) == wanted
+        assert nb.table_of(Fraction(1, 4), 3, 8).exact_value(255, stream) == wanted
 
 
 def test_a_number_beyond_every_threshold_is_the_largest_value() -> None:
     stream = Script(b"\xff" * 64)
     alpha = Fraction(30)
-    assert nb._table(alpha, 3, 8).exact_value(255, stream) == nb.largest_value(alpha, 3) == 3
+    assert nb.table_of(alpha, 3, 8).exact_value(255, stream) == nb.largest_value(alpha, 3) == 3
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_number_beyond_every_threshold_is_the_largest_value() -> None:
 )
 def test_the_table_is_as_close_as_is_promised(alpha: str, shares: int) -> None:
     alpha_, allowed = Fraction(alpha), 2**64 - 1
-    table, exact = nb._table(alpha_, shares, 64).entries, nb._thresholds(alpha_, shares, 64)
+    table, exact = nb.table_of(alpha_, shares, 64).entries, nb.thresholds(alpha_, shares, 64)
     assert (np.diff(table.astype(object)) >= 0).all()
     truth = np.array([*exact[: table.size], *[allowed] * (table.size - len(exact))], dtype=object)
     assert abs(table.astype(object) - truth).max() <= nb.reach(64)
@@ -240,14 +240,14 @@ def test_the_table_is_as_close_as_is_promised(alpha: str, shares: int) -> None:
 
 def test_a_word_within_reach_of_an_entry_is_decided_exactly() -> None:
     alpha, place = Fraction(1, 4), 5
-    exact = nb._thresholds(alpha, 3, 64)[place]
+    exact = nb.thresholds(alpha, 3, 64)[place]
     for word, wanted in ((exact - 1, place), (exact + 1, place + 1), (exact + 2 * nb.reach(64) + 9, place + 1)):
         stream = Script(word.to_bytes(8, "little"))
         assert nb.negative_binomial(alpha, 3, 1, stream).tolist() == [wanted]
     # A table that is wrong by as much as is allowed, either way, changes nothing.
-    right = nb._table(alpha, 3, 64).entries[:-1].astype(object)
+    right = nb.table_of(alpha, 3, 64).entries[:-1].astype(object)
     for error in (nb.reach(64) // 2, -nb.reach(64) // 2):
         entries = np.array([max(0, min(2**64 - 1, entry + error)) for entry in right], dtype=np.uint64)
-        wrong = InverseTable(partial(nb._thresholds, alpha, 3), 64, entries, nb.reach(64))
+        wrong = InverseTable(partial(nb.thresholds, alpha, 3), 64, entries, nb.reach(64))
         for word, wanted in ((exact - 1, place), (exact + 1, place + 1)):
             assert wrong.draw(1, Script(word.to_bytes(8, "little"))).tolist() == [wanted]

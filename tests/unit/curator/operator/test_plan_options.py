@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from curator import interface as wire
+from curator import interface
 from curator.experiments.demo import add_demo_options
 from curator.experiments.sweep.grid import Cell
 from curator.operator import notebook
@@ -51,7 +51,7 @@ def test_a_binary_float_is_no_exact_number() -> None:
 
 
 def test_every_option_is_in_a_request_with_its_words() -> None:
-    described = wire.PlanRequest.model_json_schema()
+    described = interface.PlanRequest.model_json_schema()
     assert described["properties"].keys() == PLAN_OPTIONS.keys() | BESIDE
     assert set(described["required"]) == {"schema", "epsilon"}
     for name, option in PLAN_OPTIONS.items():
@@ -84,10 +84,10 @@ def test_an_option_that_is_new_appears_everywhere(monkeypatch: pytest.MonkeyPatc
     assert "--zeal Z" in parser().format_help()
     assert Cell("table", (("epsilon", "1"), ("zeal", "5")), "", 1).settings.wishes["zeal"] == 5
 
-    class Request(wire.PlanRequest):
+    class Request(interface.PlanRequest):
         pass
 
-    request: Any = wire.with_plan_options(Request)
+    request: Any = interface.with_plan_options(Request)
     assert request.model_validate({"schema": "5d" * 32, "epsilon": "1", "zeal": 2}).wishes()["zeal"] == 2
     assert request.model_json_schema()["properties"]["zeal"]["anyOf"][0] == {
         "type": "integer",

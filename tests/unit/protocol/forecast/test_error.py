@@ -88,7 +88,7 @@ def test_the_strongest_pairs_and_picks_that_lean_are_stronger_than_the_mean():
     [
         ("0.3", {}),
         ("2", {}),
-        ("2", {"privacy": "zcdp", "noise": "distributed"}),
+        pytest.param("2", {"privacy": "zcdp", "noise": "distributed"}, marks=pytest.mark.exhaustive),
         ("0.5", {"method": "independent"}),
         ("0.5", {"method": "dp-ccbn"}),
         ("1", {"update": "accumulate"}),

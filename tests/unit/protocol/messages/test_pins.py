@@ -35,32 +35,39 @@ def test_people_may_group_and_shout_a_pin() -> None:
     assert checked_pin(f"{pin[:8].upper()} {pin[8:20]}-{pin[20:]}") == pin
 
 
+def refusal(url: str) -> str:
+    """Why this address may not be dialled; empty if it may."""
+    try:
+        check_address(url)
+    except OperatorError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize(
     "url", ["https://curator", "https://10.0.0.1:8460", "https://[::1]:8460/", "https://x/curator"]
 )
 def test_https_goes_anywhere(url: str) -> None:
-    check_address(url)
+    assert refusal(url) == ""
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8460", "http://localhost", "http://[::1]:1", "http://127.8.9.1"])
 def test_http_stays_on_this_machine(url: str) -> None:
-    check_address(url)
+    assert refusal(url) == ""
 
 
 @pytest.mark.parametrize(
     "url", ["http://curator", "http://10.0.0.1:8460", "http://[fe80::1]", "http://localhost.example"]
 )
 def test_http_over_the_network_is_refused_with_what_to_do(url: str) -> None:
-    with pytest.raises(OperatorError, match="use https://"):
-        check_address(url)
+    assert "use https://" in refusal(url)
 
 
 @pytest.mark.parametrize(
     "url", ["curator", "ftp://curator", "https://", "https://a b", "https://user@host", "https://h:port", "https://h?q"]
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(OperatorError, match="is not the address of a curator"):
-        check_address(url)
+    assert "is not the address of a curator" in refusal(url)
 
 
 def test_only_a_spelt_out_loopback_is_one() -> None:

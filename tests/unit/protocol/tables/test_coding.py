@@ -7,7 +7,7 @@ from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
 from protocol.tables import coding
 from protocol.tables.coding import Coder, Problem, gather, labels
-from protocol.tables.fields import _uniform_below
+from protocol.tables.fields import uniform_below
 from protocol.tables.schema import Schema
 
 SCHEMA = Schema.parse(
@@ -232,7 +232,7 @@ def test_numbers_are_drawn_uniformly_inside_the_bin():
 def test_bounds_that_do_not_divide_the_word_have_no_bias():
     # 2^64 words on 3 * 2^62 numbers: taken modulo the bound, half of the draws would fall into the lowest third.
     bounds = np.full(20_000, 3 << 62, np.uint64)
-    drawn = _uniform_below(bounds, Stream.keyed(b"wide"))
+    drawn = uniform_below(bounds, Stream.keyed(b"wide"))
     assert (drawn < bounds).all()
     assert abs((drawn < 1 << 62).mean() - 1 / 3) < 0.02  # six standard deviations
 

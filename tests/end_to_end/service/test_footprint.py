@@ -7,11 +7,13 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 from curator.experiments.sample_data import SCHEMA
 from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, Program, cluster
 from tests.end_to_end.conftest import PARTIES
+from tests.support.programs import start_script
 
 LARGEST_MB = 250
 IDLE_SECONDS = 6.0
@@ -27,9 +29,11 @@ def processor_seconds(program: Program) -> float:
     return float(times.user + times.system)
 
 
+@pytest.mark.exhaustive
 def test_memory_after_a_run_of_many_rows_and_attributes(tmp_path: Path) -> None:
     schema = Schema.model_validate(SCHEMA)
-    with cluster(tmp_path / "large", schema) as large:
+    # From the scripts: forked programs would count what they share with the fork server as theirs.
+    with cluster(tmp_path / "large", schema, begin_process=start_script) as large:
         large.add("north", "south", rows=20_000)
         large.acquaint("north", "south")
         large.enrol("north", "south")
