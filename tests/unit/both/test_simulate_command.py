@@ -375,7 +375,8 @@ def test_a_schema_that_is_no_json_is_refused(world):
         ),
         (
             ["--split", "1/2,1/2"],
-            "dp-subn has 4 budgets (correlations, initial network, frontier and updates, parameters), 2 are given",
+            "the split has 2 budgets, but dp-subn needs 4 (correlations, initial network, frontier and updates, "
+            "parameters)",
         ),
         (["--score", "F"], "score F is defined for binary variables only: choose score R, or encoding binary or gray"),
     ],

@@ -135,7 +135,7 @@ def test_a_curator_that_the_code_does_not_prove_is_not_noted(fake, home, told):
 def test_half_a_code_is_refused_before_anybody_is_asked(fake, home, told, code):
     returned, _, complaint = told("enrol", "--home", home, "--curator", URL, "--code", code, "--name", "North")
     assert returned == 2
-    assert "copy all of it" in complaint
+    assert "; copy all of" in complaint
     assert fake.requests == []
 
 
