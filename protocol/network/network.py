@@ -49,7 +49,7 @@ class Network:
         return self._parents[child]
 
     def edges(self) -> list[tuple[int, int]]:
-        """(parent, child) pairs, children in the network's order."""
+        """List (parent, child) pairs, children in the order of the network."""
         return [(parent, family.child) for family in self.families for parent in family.parents]
 
     @cached_property

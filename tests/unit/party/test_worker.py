@@ -13,7 +13,7 @@ from party import source
 from party.books.ledger import Ledger
 from party.curator_link.client import Declined
 from party.errors import DiskFull, RolledBack
-from party.worker import lost
+from party.rollback import lost
 from tests.support.party import Party, finish, make_home, parties_of, run_terms
 from tests.support.party_runs import RUN, join, sent_by, task_of
 

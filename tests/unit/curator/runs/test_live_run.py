@@ -93,7 +93,7 @@ def test_a_refusal_later_fails_the_run(desk):
         desk.deliver(desk.parties[number], outgoing(desk, number))
     desk.deliver(desk.parties[2], desk.parties[2].refuse(run, desk.orchestrator.inbox("party-3")[1], "no budget"))
     assert state(desk, run) == ("failed", "party-3")
-    assert desk.views.receipts("party-3")[-1].charge == "0"
+    assert desk.views.receipts("party-3")[-1].charge == 0
     assert kinds(desk, run)[-2:] == ["answered", "ended"]
 
 
