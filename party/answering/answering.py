@@ -229,8 +229,10 @@ class Answering:
         """The run in memory, or as the process before this one left it."""
         if request.run not in self._joined:
             kept = self._ledger.kept(request.run)
-            if request.state != "active" or kept is None:
+            if request.state != "active":
                 raise OutOfTurn(CURATOR, f"asks before {request.run!r} has been joined: it is {request.state}")
+            if kept is None:
+                raise PolicyRefusal("this party cannot go on: the run's secrets went with its last answer or a restore")
             terms = self._terms(request)
             me, own = place_in(self._opened, terms), self._opened.keys.identity
             try:
@@ -249,7 +251,9 @@ class Answering:
         """Charge, bytes and state in one transaction; memory follows only then."""
         run, me = request.run, joined.kept.state.me
         charge, delta = step.charge(me), step.delta(me)
-        kept = saved_state.to_bytes(joined.kept)
+        is_last = joined.kept.state.due is None
+        # Privacy: with the last answer, what the masks of this run were made with is destroyed.
+        kept = None if is_last else saved_state.to_bytes(joined.kept)
         data = self._ledger.record(
             run,
             step.name,
@@ -260,7 +264,10 @@ class Answering:
             reply=encode(reply),
             kept=kept,
         )
-        self._joined[run] = joined
+        if is_last:
+            self._joined.pop(run, None)
+        else:
+            self._joined[run] = joined
         what = {"run": run, "step": step.name, "mechanism": mechanism, "charge": str(charge), "delta": str(delta)}
         self._note("answered", **what, request=asked, reply=digest(data), bytes=len(data))
         return self._outgoing(run, request.plan_hash, step.name, (charge, delta), data)

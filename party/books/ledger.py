@@ -159,6 +159,8 @@ class Ledger:
     ) -> bytes:
         """Charge a step, keep its answer and the party's state, all in one; returns the bytes that may leave.
 
+        Without a state to keep, the run's secrets are destroyed.
+
         Retry safety: these are the bytes of the first time. Privacy: noise that was drawn again never leaves.
         """
         with self._database.transaction() as db:
@@ -177,7 +179,9 @@ class Ledger:
                 )
             self._insert(db, run, step, mechanism, (charge, delta), request_digest, reply)
             db.execute("UPDATE requests SET kept = ? WHERE run = ?", (kept, run))
-            return reply
+        if kept is None:
+            self._database.empty_log()
+        return reply
 
     def decline(self, run: str, step: str, *, request_digest: str, reply: bytes, reason: str) -> bytes:
         """Keep a refusal as the answer to a step and end the run, all in one; returns the bytes that may leave."""
@@ -193,7 +197,7 @@ class Ledger:
         return reply
 
     def kept(self, run: str) -> bytes | None:
-        """The party's state after its last answer; None before the first one and after the run's end."""
+        """The party's state between its answers; None before the first one, after the last one and after the run."""
         with self._database.reading() as db:
             row = db.execute("SELECT kept FROM requests WHERE run = ?", (run,)).fetchone()
             return None if row is None else row[0]

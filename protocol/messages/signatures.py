@@ -26,6 +26,11 @@ VERSION_HEADER = "Subn-Version"
 LARGEST_CLOCK_DIFFERENCE_MS = 300_000
 
 
+def acceptance_text(plan_hash: str, exchange_key: bytes) -> bytes:
+    """What a party signs when it joins: the plan, and its exchange key of this run alone."""
+    return _joined(plan_hash, exchange_key.hex())
+
+
 def request_text(method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str) -> bytes:
     """Of one request; `target` is the path with its query, as sent."""
     return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce)

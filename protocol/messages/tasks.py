@@ -23,6 +23,7 @@ Variables = tuple[Index, ...]
 Family = tuple[Index, Variables]  # child, parents
 Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable, every code's merged category
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+RunKey = Annotated[bytes, Field(min_length=32, max_length=32)]  # a party's exchange key of this run alone, public half
 
 
 class Message(Frozen):
@@ -42,10 +43,14 @@ class Invitation(Message):
 
 
 class Acceptance(Message):
-    """Party to curator: "I run this plan"; and its sealed share of the group key for every other party."""
+    """Party to curator: "I run this plan", with its exchange key of this run.
+
+    It carries the party's sealed share of the group key for every other party.
+    """
 
     kind: Literal["acceptance"] = "acceptance"
-    signature: bytes
+    exchange_key: RunKey
+    signature: bytes  # under the plan's hash and the exchange key
     contributions: tuple[bytes, ...]  # by recipient; empty for itself and where no group key is needed
 
 
@@ -57,9 +62,16 @@ class Keys(Frozen):
     contributions: tuple[bytes, ...]  # by sender, sealed to the recipient
 
 
+class Joined(Frozen):
+    """What every party is shown of each member's acceptance."""
+
+    exchange_key: RunKey
+    signature: bytes
+
+
 Roster = Annotated[
-    tuple[bytes, ...],
-    Field(description="every member's signature under the plan, in the first task that a party gets after joining"),
+    tuple[Joined, ...],
+    Field(description="every member's signed exchange key, in the first task that a party gets after joining"),
 ]
 
 

@@ -9,17 +9,17 @@ store the new state before the reply leaves, and never answer from one that has 
 
 from dataclasses import dataclass, replace
 
-from crypto.errors import BrokenSeal
+from crypto.errors import BrokenSeal, MalformedKey
 from crypto.randomness import Stream
+from crypto.sealing import KEY_BYTES, ExchangeKey, check_public
 from crypto.signing import sign, verify
 from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PlanError
 from protocol.identity import Identity
-from protocol.messages.signatures import ACCEPTANCE_CONTEXT
-from protocol.messages.tasks import Acceptance, Invitation, Reply, Task
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
+from protocol.messages.tasks import Acceptance, Invitation, Joined, Reply, TakeBack, Task
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.keys import PairKeys, group_contributions
-from protocol.secure_sum.plain import PlainSums
+from protocol.secure_sum.keys import group_contributions
 from protocol.secure_sum.sums import PartySums
 from protocol.stages.party_state import PartyState
 from protocol.stages.registry import stage_of
@@ -35,15 +35,16 @@ def accept(
         raise DataError(f"{member.name} holds {rows.count} rows, the plan says {member.rows}: ask for a new plan")
     if (member.signing_key, member.exchange_key) != (identity.signing.public, identity.exchange.public):
         raise PlanError(f"the plan's roster does not hold the keys of {member.name}: ask for a new plan")
-    state = PartyState(terms, me, identity, sums=sums)
+    state = PartyState(terms, me, identity, ExchangeKey.from_bytes(stream.take(KEY_BYTES)), sums=sums)
     contributions: tuple[bytes, ...] = ()
-    if sums is None and not terms.plan.noise_mode.uses_paillier:
-        state = replace(state, sums=PlainSums(terms.plan, me, PairKeys(terms, me, identity)))
-    elif sums is None and terms.plan.method != "independent":
+    if sums is None and terms.plan.uses_paillier:
         state = replace(state, share=stream.take(32))
         contributions = group_contributions(terms, me, state.share)
-    signature = sign(identity.signing, ACCEPTANCE_CONTEXT, terms.plan_hash.encode())
-    return state, Acceptance(plan=terms.plan_hash, step="joining", signature=signature, contributions=contributions)
+    key = state.run_key.public
+    signature = sign(identity.signing, ACCEPTANCE_CONTEXT, acceptance_text(terms.plan_hash, key))
+    return state, Acceptance(
+        plan=terms.plan_hash, step="joining", exchange_key=key, signature=signature, contributions=contributions
+    )
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def check(state: PartyState, task: Task) -> Checked:
         raise OutOfTurn(CURATOR, f"sent {task.kind!r} for {step.name!r}")
     if not state.answered:
         check_roster(terms, task)
+    elif _roster(task):
+        raise FailedCheck(CURATOR, f"shows signatures again in {step.name!r}: keys stay as they were at joining")
     stage.check(state, step, task)
     return Checked(step, task)
 
@@ -74,6 +77,8 @@ def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> t
     """Answer a question whose step has been charged."""
     step = checked.step
     assert step == state.due, "checked in another state"
+    if not state.answered:
+        state = replace(state, run_keys=tuple(member.exchange_key for member in _roster(checked.task)))
     state = replace(state, answered=state.terms.steps.index(step))
     return stage_of(state.terms, step).answer(state, step, checked.task, rows, stream)
 
@@ -81,15 +86,26 @@ def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> t
 def check_roster(terms: Terms, task: Task) -> None:
     """Every member of the plan has signed it, and with it the names and keys of all: nobody is only said to take part.
 
-    Privacy: what a party says counts on the others' masks and noise, so it says nothing before they are all in.
+    Privacy: what a party says counts on the others' masks and noise, so it says nothing before they are all in. The
+    keys of this run, with which masks are made, are the members' own: no other key stands under their signatures.
     """
-    members, signatures = terms.plan.members, getattr(task, "roster", ())
-    if len(signatures) != len(members):
+    members, roster = terms.plan.members, _roster(task)
+    if len(roster) != len(members):
         raise FailedCheck(
-            CURATOR, f"shows {len(signatures)} signatures under the plan before the first task, {len(members)} expected"
+            CURATOR, f"shows {len(roster)} signatures under the plan before the first task, {len(members)} expected"
         )
-    for member, signature in zip(members, signatures, strict=True):
+    for member, joined in zip(members, roster, strict=True):
         try:
-            verify(member.signing_key, ACCEPTANCE_CONTEXT, terms.plan_hash.encode(), signature)
+            text = acceptance_text(terms.plan_hash, joined.exchange_key)
+            verify(member.signing_key, ACCEPTANCE_CONTEXT, text, joined.signature)
         except BrokenSeal:
             raise FailedCheck(CURATOR, f"cannot show that {member.name} has signed this plan") from None
+        try:
+            check_public(joined.exchange_key)
+        except MalformedKey as error:
+            raise FailedCheck(member.name, f"has joined with an exchange key that hides nothing: {error}") from None
+
+
+def _roster(task: Task) -> tuple[Joined, ...]:
+    """What the task shows of every member's acceptance; nothing in tasks that carry no roster."""
+    return () if isinstance(task, Invitation | TakeBack) else task.roster

@@ -17,6 +17,7 @@ from protocol.network.limits import Limits
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout, Vector, joined
+from protocol.secure_sum.plain import PlainSums
 from protocol.secure_sum.selected import selected_sums
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, counted_domain
@@ -96,9 +97,11 @@ def _with_sums(state: PartyState, step: Step, task: Count, stream: Stream) -> Pa
     """Take the curator's keys, which come with the first pass where the noise mode needs them."""
     if state.sums is not None:
         return state
+    if not state.terms.plan.uses_paillier:
+        return replace(state, sums=PlainSums(state.terms.plan, state.me, state.pair_keys))
     if task.keys is None:
         raise FailedCheck(CURATOR, f"sent no keys with the first sum pass {step.name!r}")
-    return replace(state, sums=selected_sums(state.terms, state.me, state.identity, state.share, task.keys, stream))
+    return replace(state, sums=selected_sums(state.pair_keys, state.share, task.keys, stream))
 
 
 def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:

@@ -26,7 +26,7 @@ from protocol.stages.registry import stage_of
 from protocol.stages.sum_pass import counts_of
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
-from tests.support.small_runs import BITS, CITIES, MIXED, Driver, identity, layout_of, random_codes, terms_of
+from tests.support.small_runs import BITS, CITIES, MIXED, Driver, layout_of, random_codes, terms_of
 
 ONE_TABLE: tuple[Variables, ...] = ((0, 1, 2),)  # 8 cells under the noise of the pass's whole budget
 FOUR_TABLES: tuple[Variables, ...] = ((0,), (1,), (2,), (3,))  # 8 cells, each table at a quarter of it
@@ -88,8 +88,7 @@ class TestCuratorMergesCategoriesForSomeOnly:
         terms = terms_of(CITIES, rows, 1, noise=noise, update="guided", views="single", split=split, further=(1, 0, 0))
         driver = Driver(terms, random_codes(CITIES, rows), secret).run_to("parameters")
         blobs, asked = [], counts(driver)
-        ((city, groups),) = asked[0].merged
-        turned = ((city, tuple(max(groups) - group for group in groups)),)
+        turned = tuple((base, tuple(max(groups) - group for group in groups)) for base, groups in asked[0].merged)
         for party, task in asked.items():
             own = task.model_copy(update={"merged": turned}) if party == VICTIM else task
             blobs.append(counted(driver, party, own).blob)
@@ -205,7 +204,8 @@ class TestCuratorForgesSharesOfTheGroupKey:
         state, step = driver.parties[party], driver.terms.steps[-1]
         assert state is not None
         assert isinstance(task.keys, Keys)
-        sums = selected_sums(driver.terms, party, identity(party), state.share, task.keys, driver.streams[party])
+        keys = replace(state.pair_keys, run_keys=tuple(member.exchange_key for member in task.roster))
+        sums = selected_sums(keys, state.share, task.keys, driver.streams[party])
         layout = layout_of(driver.terms, step, task.tables, driver.terms.plan.total_rows)
         values = counts_of(driver.rows[party], task.tables)
         return replace(sums, binding=b"").contribute(layout, values, b"parameters", driver.streams[party])
