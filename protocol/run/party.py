@@ -16,7 +16,7 @@ from crypto.signing import sign, verify
 from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PlanError
 from protocol.identity import Identity
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
-from protocol.messages.tasks import Acceptance, Invitation, Joined, Reply, TakeBack, Task
+from protocol.messages.tasks import Acceptance, Count, Invitation, Joined, Reply, TakeBack, Task
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.keys import group_contributions
@@ -69,6 +69,7 @@ def check(state: PartyState, task: Task) -> Checked:
         check_roster(terms, task)
     elif _roster(task):
         raise FailedCheck(CURATOR, f"shows signatures again in {step.name!r}: keys stay as they were at joining")
+    _check_keys(state, step, task)
     stage.check(state, step, task)
     return Checked(step, task)
 
@@ -104,6 +105,14 @@ def check_roster(terms: Terms, task: Task) -> None:
             check_public(joined.exchange_key)
         except MalformedKey as error:
             raise FailedCheck(member.name, f"has joined with an exchange key that hides nothing: {error}") from None
+
+
+def _check_keys(state: PartyState, step: Step, task: Task) -> None:
+    """Privacy: the indicator, once checked, stays. Later keys would be kept and stand in its place after a restart."""
+    if isinstance(task, Count) and task.keys is not None:
+        needed = state.terms.plan.uses_paillier and stage_of(state.terms, step).is_sum and state.sums is None
+        if not needed:
+            raise FailedCheck(CURATOR, f"sends keys with {step.name!r}, which only the first encrypted pass brings")
 
 
 def _roster(task: Task) -> tuple[Joined, ...]:

@@ -14,6 +14,7 @@ from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
 from protocol.messages.tasks import Contribution, Count, Reply, Task
 from protocol.network.limits import Limits
+from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout, Vector, joined
@@ -86,7 +87,8 @@ class SumPass(Stage):
         assert state.sums is not None
         layout = self.layout(terms, step, task.tables, terms.plan.total_rows, task.merged)
         counts = counts_of(rows.over(terms.domain.with_merged(task.merged)), task.tables)
-        blob = state.sums.contribute(layout, counts, asked(step, task.tables, task.merged), stream)
+        context = asked(step, task.tables, task.merged, noise_of(terms.plan, layout))
+        blob = state.sums.contribute(layout, counts, context, stream)
         return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
 
     def _layout(self, terms: Terms, step: Step, known: Knowledge) -> Layout:
@@ -108,11 +110,18 @@ def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:
     return joined([table.ravel() for table in rows.tables(tables)])
 
 
-def asked(step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = ()) -> bytes:
+def noise_of(plan: Plan, layout: Layout) -> list[object]:
+    """Everything that the noise of a pass depends on, as JSON."""
+    return [plan.privacy, plan.noise, plan.parties, plan.insiders, list(map(str, layout.rates))]
+
+
+def asked(
+    step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = (), noise: Sequence[object] = ()
+) -> bytes:
     """Name what masks depend on besides the plan.
 
     Privacy: a pass shares its budget over its tables. If parties were asked for different tables, a party asked for
     many could be covered only by the narrower noise of a party asked for few. The masks therefore depend on the
-    tables: such a sum does not cancel.
+    tables: such a sum does not cancel. Nor does one in which parties reckon with different noise.
     """
-    return f"{step.name} {digest(canonical_json([tables, merged]))}".encode()
+    return f"{step.name} {digest(canonical_json([tables, merged, noise]))}".encode()

@@ -49,6 +49,10 @@ def counts(driver: Driver) -> dict[int, Count]:
     return {party: task for party, task in driver.tasks().items() if isinstance(task, Count)}
 
 
+def driver_tables(driver: Driver) -> tuple[Variables, ...]:
+    return next(iter(counts(driver).values())).tables
+
+
 def only_parameters(noise: str, rows: tuple[int, ...]) -> Terms:
     split = (Fraction(0), Fraction(0), Fraction(0), Fraction(2))
     return terms_of(BITS, rows, 2, noise=noise, split=split, degree=2)
@@ -106,6 +110,42 @@ class TestCuratorMergesCategoriesForSomeOnly:
     def test_masks_bound_to_the_merging_do_not_cancel(self, noise: str, small_secret: SecretKey) -> None:
         with pytest.raises(BrokenSum):
             self.opened(noise, small_secret)
+
+
+class TestPartyReckonsWithOtherNoise:
+    """A program of another version, say: its part of the noise is narrower than all others count on."""
+
+    def opened(self, change: str, secret: SecretKey) -> Vector:
+        terms = only_parameters("distributed", (200, 200, 200))
+        driver = Driver(terms, random_codes(BITS, (200, 200, 200)), secret).run_to("parameters")
+        state = driver.parties[VICTIM]
+        assert state is not None
+        driver.parties[VICTIM] = replace(state, terms=self.mistaken(terms, change))
+        blobs = [counted(driver, party, task).blob for party, task in counts(driver).items()]
+        layout = layout_of(terms, terms.steps[-1], driver_tables(driver), 600)
+        return driver.opening.open(layout, blobs)
+
+    @staticmethod
+    def mistaken(terms: Terms, change: str) -> Terms:
+        """Other terms of the same plan, by its hash."""
+        if change == "rates":
+            return replace(terms, steps=tuple(replace(step, budget=2 * step.budget) for step in terms.steps))
+        updates: dict[str, dict[str, object]] = {"insiders": {"insiders": 0}, "noise": {"noise": "local"}}
+        found = replace(terms, plan=terms.plan.model_copy(update=updates[change]))
+        found.__dict__["plan_hash"] = terms.plan_hash
+        return found
+
+    @pytest.mark.parametrize("change", ["rates", "insiders", "noise"])
+    def test_masks_that_ignore_the_noise_cancel_all_the_same(
+        self, change: str, small_secret: SecretKey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bind_to_the_step_alone(monkeypatch)
+        assert self.opened(change, small_secret).size
+
+    @pytest.mark.parametrize("change", ["rates", "insiders", "noise"])
+    def test_masks_bound_to_the_noise_do_not_cancel(self, change: str, small_secret: SecretKey) -> None:
+        with pytest.raises(BrokenSum):
+            self.opened(change, small_secret)
 
 
 class TestCuratorHandsOverOtherTables:
@@ -211,8 +251,7 @@ class TestCuratorForgesSharesOfTheGroupKey:
         return replace(sums, binding=b"").contribute(layout, values, b"parameters", driver.streams[party])
 
     def open(self, driver: Driver, blobs: list[bytes]) -> Vector:
-        tables = next(iter(counts(driver).values())).tables
-        layout = layout_of(driver.terms, driver.terms.steps[-1], tables, driver.terms.plan.total_rows)
+        layout = layout_of(driver.terms, driver.terms.steps[-1], driver_tables(driver), driver.terms.plan.total_rows)
         return driver.opening.open(layout, blobs)
 
     def test_masks_that_ignore_the_group_key_cancel_all_the_same(self, small_secret: SecretKey) -> None:

@@ -22,10 +22,10 @@ from party.home import backup
 from protocol.messages.tasks import Acceptance, Contribution, Count, Refusal, decode
 from protocol.privacy.layout import Vector, words_from_bytes
 from protocol.secure_sum.keys import PairKeys
-from protocol.stages.sum_pass import asked
+from protocol.stages.sum_pass import asked, noise_of
 from tests.support.fake_curator import FakeCurator
 from tests.support.party import Party, parties_of, run_terms, write_keys
-from tests.support.small_runs import identity
+from tests.support.small_runs import identity, layout_of
 
 RUN, VICTIM = "run-1", 0
 Travelled = dict[tuple[str, int], tuple[bytes, bytes]]  # question and answer, by step and party
@@ -89,7 +89,9 @@ def read(fake: FakeCurator, travelled: Travelled, secrets: list[ExchangeKey]) ->
     words, found = words_from_bytes(answer.blob), []
     for secret in secrets:
         pairs = PairKeys(terms, VICTIM, identity(VICTIM), secret, run_keys)
-        mask = mask_words(pairs(asked(step, question.tables, question.merged)), VICTIM, len(words))
+        layout = layout_of(terms, step, question.tables, terms.plan.total_rows)
+        context = asked(step, question.tables, question.merged, noise_of(terms.plan, layout))
+        mask = mask_words(pairs(context), VICTIM, len(words))
         found.append((words - mask).view(np.int64))
     return found
 

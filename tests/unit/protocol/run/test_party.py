@@ -243,6 +243,23 @@ def test_without_keys_there_is_no_sum(small_secret):
     assert text == "curator: sent no keys with the first sum pass 'correlations'"
 
 
+@pytest.mark.parametrize("later", ["update/1", "parameters"])
+def test_keys_come_once_and_with_the_first_sum_alone(small_secret, later):
+    """A second indicator would be kept beside the first one, and stand in its place after a restart."""
+    _, _, first = keyed(small_secret)
+    run = driver(secret=small_secret).run_to(later)
+    party, task = next(iter(run.tasks().items()))
+    assert task.keys is None
+    text = refused(run.parties[party], FailedCheck, task.model_copy(update={"keys": first.keys}))
+    assert text == f"curator: sends keys with {later!r}, which only the first encrypted pass brings"
+
+
+def test_keys_where_nothing_is_encrypted_are_refused(small_secret):
+    _, _, keys = keyed(small_secret)
+    _, state, task = plain("correlations", noise="distributed")
+    assert "sends keys" in refused(state, FailedCheck, task.model_copy(update={"keys": keys.keys}))
+
+
 def test_bad_keys_are_refused(small_secret):
     run, _, task = keyed(small_secret)
     good = task.keys.public_key
