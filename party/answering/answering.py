@@ -87,7 +87,10 @@ class Answering:
         self._log_may_lag = True  # behind the ledger: nobody knows yet how the process before this one ended
 
     def handle(self, run: str, data: bytes) -> Outgoing | None:
-        """The answer to a task that the curator sent under the name `run`; None while the data owner has the word."""
+        """The answer to a task that the curator sent under the name `run`; None while the data owner has the word.
+
+        Which run a task belongs to follows from its plan's hash. The name counts only where the plan is unknown.
+        """
         self._catch_up()
         task = decode(data, CURATOR)
         if isinstance(task, Invitation):
@@ -140,7 +143,7 @@ class Answering:
                 raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
             return self._answer_invitation(request)
         except (AnsweredOtherwise, OutOfTurn) as error:
-            return self._object(run, task, error)
+            return self._object(run, self._ledger.request(run), task, error)
 
     def _judged(self, task: Invitation) -> Request:
         """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again."""
@@ -194,14 +197,16 @@ class Answering:
     # Every other task
 
     def _asked(self, run: str, task: Question, asked: str) -> Outgoing:
-        request, stored = self._ledger.request(run), self._ledger.answered(run, task.step)
+        request = self._ledger.request_of_plan(task.plan)
+        run = run if request is None else request.run
+        stored = None if request is None else self._ledger.answered(run, task.step)
         try:
-            if request is None or request.plan_hash != task.plan or (request.state == "ended" and stored is None):
+            if request is None or (request.state == "ended" and stored is None):
                 raise OutOfTurn(CURATOR, f"asks for {task.step!r} of {run!r}, in which this party takes no part")
             if stored is not None and stored.request_digest != asked:
                 raise AnsweredOtherwise(CURATOR, f"asks for {task.step!r} of {run!r} again, but for something else")
         except PeerError as error:
-            return self._object(run, task, error)
+            return self._object(run, request, task, error)
         try:
             return self._stored(request, task.step) or self._answer(request, task, asked)
         except (PeerError, PlanError, PolicyRefusal) as error:
@@ -281,14 +286,16 @@ class Answering:
         self._forget(request)
         return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
 
-    def _object(self, run: str, task: Invitation | Question, error: SubnError) -> Outgoing:
-        """A refusal of what cannot be a step's answer: a second question to one step, or one of a run not joined."""
+    def _object(self, run: str, request: Request | None, task: Invitation | Question, error: SubnError) -> Outgoing:
+        """A refusal of what cannot be a step's answer: a second question to one step, or one of a run not joined.
+
+        It ends the run of `request`, if there is one.
+        """
         reason = str(error)[:_LONGEST_REASON]
         self._audit.append("refused", run=run, step=task.step, reason=reason)
         sent = self._outgoing(
             run, task.plan, task.step, NOTHING, encode(Refusal(plan=task.plan, step=task.step, reason=reason))
         )
-        request = self._ledger.request(run)
         if request is not None:
             self._ledger.settle(run, "refused", reason)
             self._forget(request)

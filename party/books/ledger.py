@@ -232,10 +232,13 @@ class Ledger:
         return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
 
     def acknowledge(self, missing: Iterable[SentReceipt], dataset: str) -> None:
-        """Charge what is missing: to the run's data set where the run is known, else to `dataset`; end those runs."""
+        """Charge what is missing: to the run's data set where its plan is known, else to `dataset`; end those runs.
+
+        A receipt is this party's statement about a plan. What run the curator says it was in, nobody has signed.
+        """
         with self._database.transaction() as db:
             for receipt in missing:
-                request = find_request(db, receipt.run)
+                request = find_plan(db, receipt.plan)
                 charged = request.dataset if request is not None and request.dataset is not None else dataset
                 values = (receipt.run, receipt.plan, receipt.step, charged, str(receipt.charge), str(receipt.delta))
                 db.execute(
@@ -244,7 +247,7 @@ class Ledger:
                     (*values, receipt.digest, self._now()),
                 )
                 if request is not None and request.state != "ended":
-                    _end(db, receipt.run, "failed", _RESTORED)
+                    _end(db, request.run, "failed", _RESTORED)
         self._database.empty_log()
 
     def _insert(

@@ -31,14 +31,16 @@ def acceptance_text(plan_hash: str, exchange_key: bytes) -> bytes:
     return _joined(plan_hash, exchange_key.hex())
 
 
-def request_text(method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str) -> bytes:
-    """Of one request; `target` is the path with its query, as sent."""
-    return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce)
+def request_text(
+    method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str, version: str = ""
+) -> bytes:
+    """Of one request; `target` is the path with its query, and `version` the header's value, as sent."""
+    return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce, version)
 
 
-def response_text(status: int, body: bytes, request_nonce: str) -> bytes:
-    """Of the answer to the request with this nonce."""
-    return _joined(str(status), _digest(body), request_nonce)
+def response_text(status: int, body: bytes, request_nonce: str, version: str, run: str = "") -> bytes:
+    """Of the answer to the request with this nonce; `version` and `run` are its headers' values, as sent."""
+    return _joined(str(status), _digest(body), request_nonce, version, run)
 
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:

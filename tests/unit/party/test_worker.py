@@ -13,11 +13,12 @@ from fastapi import Request, Response
 from party.answering import answering
 from party.answering.answering import Answering
 from party.books.ledger import Ledger
-from party.curator_link.client import Declined
+from party.curator_link.client import Declined, Untrusted
 from party.errors import DiskFull, RolledBack
 from party.worker import lost
 from protocol.errors import MalformedMessage, OutOfTurn
 from protocol.exact import digest
+from protocol.messages.signatures import RUN_HEADER
 from protocol.messages.tasks import Acceptance, Count, Invitation, Place, Refusal, decode, encode
 from tests.support.fake_curator import FakeCurator
 from tests.support.party import ROWS, Party, finish, make_home, parties_of, run_terms
@@ -44,8 +45,8 @@ def join(fake: FakeCurator, parties: list[Party], **wishes: Any) -> None:
     assert fake.runs[RUN].state.step.stage != "joining"
 
 
-def task_of(fake: FakeCurator, party: Party) -> bytes:
-    task = fake.task(fake.runs[RUN], party.name)
+def task_of(fake: FakeCurator, party: Party, run: str = RUN) -> bytes:
+    task = fake.task(fake.runs[run], party.name)
     assert task is not None
     return task
 
@@ -225,6 +226,41 @@ def test_a_refusal_beside_the_outbox_is_not_taken_for_a_lost_answer(fake, partie
     receipt = {"run": "run-9", "plan": "0" * 64, "step": "initial/1", "charge": "0"}
     fake.receipts[party.name] = [receipt | {"digest": digest(objection.reply), "signature": objection.receipt.hex()}]
     party.killed().turns(0, start=True)
+
+
+def test_a_task_under_another_runs_name_is_answered_in_its_own(fake, parties):
+    """The name is a header; the plan's hash in the task says which run it is."""
+    party = parties[0]
+    for run in (RUN, "run-2"):
+        fake.start(run_terms(run))
+        for one in parties:
+            fake.accept(fake.runs[run], one.name, one.answering.handle(run, task_of(fake, one, run)).reply)
+    sent = party.answering.handle("run-2", task_of(fake, party, RUN))
+    assert (sent.run, sent.step) == (RUN, "correlations")
+    assert {party.ledger.request(run).state for run in (RUN, "run-2")} == {"active"}
+    assert party.ledger.entries(run=RUN)[-1].step == "correlations"
+
+
+def test_a_task_of_an_unknown_plan_ends_no_run(fake, parties):
+    join(fake, parties)
+    party = parties[0]
+    stranger = encode(Place(plan="0" * 64, step="initial/1", families=()))
+    for _ in range(2):
+        assert "takes no part" in reason_of(party.answering.handle(RUN, stranger).reply)
+    assert party.ledger.request(RUN).state == "active"
+    assert party.killed().answering.handle(RUN, task_of(fake, party)).step == "correlations"
+
+
+def test_a_name_of_a_run_that_was_changed_on_the_way_is_not_believed(fake, parties):
+    def renamed(_request, answer):
+        answer.headers.update({RUN_HEADER: "run-2"} if RUN_HEADER in answer.headers else {})
+        return answer
+
+    join(fake, parties)
+    fake.after.append(renamed)
+    with pytest.raises(Untrusted):
+        parties[0].turns()
+    assert parties[0].ledger.answered(RUN, "correlations") is None
 
 
 def test_a_plan_changed_after_acceptance_is_refused(fake, parties):
