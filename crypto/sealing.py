@@ -63,6 +63,15 @@ def open_sealed(private: bytes, info: bytes, sealed: bytes) -> bytes:
         raise BrokenSeal("the sealed bytes were altered, or sealed for another recipient or place") from None
 
 
+def check_public(public: bytes) -> None:
+    """Refuse an exchange key with which nothing is secret: of another length, or a point of small order."""
+    _check_length(public)
+    try:
+        X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError:
+        raise MalformedKey("the exchange key is a point of small order, with which nothing is secret") from None
+
+
 def _check_length(key: bytes) -> None:
     if len(key) != KEY_BYTES:
         raise MalformedKey(f"an exchange key has {KEY_BYTES} bytes, but this key has {len(key)}")

@@ -35,6 +35,7 @@ class SignedRequest:
     time_ms: str
     nonce: str
     signature: str
+    version: str = ""  # of the protocol, as the sender says it; empty where it says none
     software: str | None = None  # what the sender says it runs; not signed, and only shown
 
 
@@ -93,7 +94,8 @@ class Authentication:
                 "the request's time must be milliseconds since 1970 and its nonce 16 to 64 letters, digits, - or _"
             )
         time_ms = int(request.time_ms)
-        text = request_text(request.method, request.target, request.body, request.sender, time_ms, request.nonce)
+        said = request.method, request.target, request.body, request.sender
+        text = request_text(*said, time_ms, request.nonce, request.version)
         try:
             verify(key, REQUEST, text, bytes.fromhex(request.signature))
         except (CryptoError, ValueError):

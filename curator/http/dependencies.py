@@ -32,8 +32,8 @@ _SIGNED = APIKeyHeader(
     scheme_name="PartySignature",
     auto_error=False,
     description=(
-        f"A party's Ed25519 signature over method, target, body, name, time and nonce, with {PARTY_HEADER}, "
-        f"{TIME_HEADER} (milliseconds since 1970) and {NONCE_HEADER} (16 to 64 letters, used once)."
+        f"A party's Ed25519 signature over method, target, body, name, time, nonce and version, with {PARTY_HEADER}, "
+        f"{TIME_HEADER} (milliseconds since 1970), {NONCE_HEADER} (16 to 64 letters, used once) and {VERSION_HEADER}."
     ),
 )
 _Signature = Annotated[str | None, Security(_SIGNED)]
@@ -97,6 +97,7 @@ async def _signed_request(request: Request, signature: str | None) -> SignedRequ
         time_ms=headers[TIME_HEADER],
         nonce=headers[NONCE_HEADER],
         signature=signature,
+        version=headers.get(VERSION_HEADER, ""),
         software=_software(headers.get("User-Agent", "")),
     )
 

@@ -18,6 +18,7 @@ from protocol.messages.signatures import (
     CURATOR_SIGNATURE_HEADER,
     NONCE_HEADER,
     RESPONSE,
+    RUN_HEADER,
     VERSION_HEADER,
     response_text,
 )
@@ -137,8 +138,10 @@ class SignedAnswers:
                 body.extend(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                text = response_text(start["status"], bytes(body), nonce)
                 headers = MutableHeaders(scope=start)
+                headers[VERSION_HEADER] = str(SPOKEN)
+                run = headers.get(RUN_HEADER, "")
+                text = response_text(start["status"], bytes(body), nonce, str(SPOKEN), run)
                 headers[CURATOR_SIGNATURE_HEADER] = sign(self._key, RESPONSE, text).hex()
                 await send(start)
                 message = {**message, "body": bytes(body)}

@@ -182,6 +182,7 @@ def _manifest(
                 name=member.name,
                 spent=spent(replies, member.name),
                 delta=spent_delta(replies, member.name),
+                exchange_key=state.acceptances[number].exchange_key,
                 acceptance=state.acceptances[number].signature,
                 receipts=tuple(_receipt(reply) for reply in replies if reply.party == member.name),
             )

@@ -88,7 +88,10 @@ class Answering:
         self._log_may_lag = True  # behind the ledger: nobody knows yet how the process before this one ended
 
     def handle(self, run: str, data: bytes) -> Outgoing | None:
-        """The answer to a task that the curator sent under the name `run`; None while the data owner has the word."""
+        """The answer to a task that the curator sent under the name `run`; None while the data owner has the word.
+
+        Which run a task belongs to follows from its plan's hash. The name counts only where the plan is unknown.
+        """
         self._catch_up()
         task = decode(data, CURATOR)
         if isinstance(task, Invitation):
@@ -141,7 +144,7 @@ class Answering:
                 raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
             return self._answer_invitation(request, codes)
         except (AnsweredOtherwise, OutOfTurn) as error:
-            return self._object(run, task, error)
+            return self._object(run, self._ledger.request(run), task, error)
 
     def _judged(self, task: Invitation) -> tuple[Request, Sequence[Codes] | None]:
         """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again.
@@ -200,14 +203,16 @@ class Answering:
     # Every other task
 
     def _asked(self, run: str, task: Question, asked: str) -> Outgoing:
-        request, stored = self._ledger.request(run), self._ledger.answered(run, task.step)
+        request = self._ledger.request_of_plan(task.plan)
+        run = run if request is None else request.run
+        stored = None if request is None else self._ledger.answered(run, task.step)
         try:
-            if request is None or request.plan_hash != task.plan or (request.state == "ended" and stored is None):
+            if request is None or (request.state == "ended" and stored is None):
                 raise OutOfTurn(CURATOR, f"asks for {task.step!r} of {run!r}, in which this party takes no part")
             if stored is not None and stored.request_digest != asked:
                 raise AnsweredOtherwise(CURATOR, f"asks for {task.step!r} of {run!r} again, but for something else")
         except PeerError as error:
-            return self._object(run, task, error)
+            return self._object(run, request, task, error)
         try:
             return self._stored(request, task.step) or self._answer(request, task, asked)
         except (PeerError, PlanError, PolicyRefusal) as error:
@@ -235,8 +240,10 @@ class Answering:
         """The run in memory, or as the process before this one left it."""
         if request.run not in self._joined:
             kept = self._ledger.kept(request.run)
-            if request.state != "active" or kept is None:
+            if request.state != "active":
                 raise OutOfTurn(CURATOR, f"asks before {request.run!r} has been joined: it is {request.state}")
+            if kept is None:
+                raise PolicyRefusal("this party cannot go on: the run's secrets went with its last answer or a restore")
             terms = self._terms(request)
             me, own = place_in(self._opened, terms), self._opened.keys.identity
             try:
@@ -255,7 +262,9 @@ class Answering:
         """Charge, bytes and state in one transaction; memory follows only then."""
         run, me = request.run, joined.kept.state.me
         charge, delta = step.charge(me), step.delta(me)
-        kept = saved_state.to_bytes(joined.kept)
+        is_last = joined.kept.state.due is None
+        # Privacy: with the last answer, what the masks of this run were made with is destroyed.
+        kept = None if is_last else saved_state.to_bytes(joined.kept)
         data = self._ledger.record(
             run,
             step.name,
@@ -266,7 +275,10 @@ class Answering:
             reply=encode(reply),
             kept=kept,
         )
-        self._joined[run] = joined
+        if is_last:
+            self._joined.pop(run, None)
+        else:
+            self._joined[run] = joined
         what = {"run": run, "step": step.name, "mechanism": mechanism, "charge": str(charge), "delta": str(delta)}
         self._note("answered", **what, request=asked, reply=digest(data), bytes=len(data))
         return self._outgoing(run, request.plan_hash, step.name, (charge, delta), data)
@@ -280,14 +292,16 @@ class Answering:
         self._forget(request)
         return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
 
-    def _object(self, run: str, task: Invitation | Question, error: SubnError) -> Outgoing:
-        """A refusal of what cannot be a step's answer: a second question to one step, or one of a run not joined."""
+    def _object(self, run: str, request: Request | None, task: Invitation | Question, error: SubnError) -> Outgoing:
+        """A refusal of what cannot be a step's answer: a second question to one step, or one of a run not joined.
+
+        It ends the run of `request`, if there is one.
+        """
         reason = str(error)[:_LONGEST_REASON]
         self._audit.append("refused", run=run, step=task.step, reason=reason)
         sent = self._outgoing(
             run, task.plan, task.step, NOTHING, encode(Refusal(plan=task.plan, step=task.step, reason=reason))
         )
-        request = self._ledger.request(run)
         if request is not None:
             self._ledger.settle(run, "refused", reason)
             self._forget(request)

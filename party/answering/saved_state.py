@@ -7,27 +7,27 @@ What follows from plan, keys and secrets is not kept but worked out again, with 
 
 import base64
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
 
+from crypto.errors import MalformedKey
 from crypto.randomness import Stream
+from crypto.sealing import ExchangeKey
 from party.errors import Unreadable
 from protocol.exact import canonical_json
 from protocol.identity import Identity
 from protocol.messages.tasks import Keys
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
-from protocol.secure_sum.keys import PairKeys
-from protocol.secure_sum.plain import PlainSums
 from protocol.secure_sum.selected import selected_sums
 from protocol.secure_sum.sums import PartySums
 from protocol.stages.party_state import PartyState
 from protocol.tables.domain import Variables
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ def to_bytes(kept: Kept) -> bytes:
         "version": VERSION,
         "plan": state.terms.plan_hash,
         "answered": state.answered,
+        "run_key": _text(state.run_key.to_bytes()),
+        "run_keys": [_text(key) for key in state.run_keys],
         "share": _text(state.share),
         "keys": None if kept.keys is None else kept.keys.model_dump(mode="json"),
         "noise": noise,
@@ -64,23 +66,18 @@ def from_bytes(
         if (content["version"], content["plan"]) != (VERSION, terms.plan_hash):
             raise Unreadable("the state kept of this run is of another plan or program version")
         keys = None if content["keys"] is None else Keys.model_validate_json(json.dumps(content["keys"]))
+        run_key = ExchangeKey.from_bytes(_bytes(content["run_key"]))
+        run_keys = tuple(_bytes(key) for key in content["run_keys"])
         share = _bytes(content["share"])
         noise = dict(_noise_table(entry) for entry in content["noise"])
         answered = int(content["answered"])
-    except (ValueError, KeyError, TypeError, ValidationError):
+    except (ValueError, KeyError, TypeError, ValidationError, MalformedKey):
         # What the bytes hold is secret: the refusal repeats none of it.
         raise Unreadable("the state kept of this run is damaged; the run cannot go on") from None
-    if sums is None:
-        sums = _sums(terms, me, identity, share, keys, stream)
-    return Kept(PartyState(terms, me, identity, share, answered, sums, noise), keys)
-
-
-def _sums(
-    terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys | None, stream: Stream
-) -> PartySums | None:
-    if not terms.plan.noise_mode.uses_paillier:
-        return PlainSums(terms.plan, me, PairKeys(terms, me, identity))
-    return None if keys is None else selected_sums(terms, me, identity, share, keys, stream)
+    state = PartyState(terms, me, identity, run_key, run_keys, share, answered, sums, noise)
+    if sums is None and keys is not None:
+        state = replace(state, sums=selected_sums(state.pair_keys, share, keys, stream))
+    return Kept(state, keys)
 
 
 def _noise_table(entry: Any) -> tuple[Variables, Vector]:

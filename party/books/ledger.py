@@ -159,6 +159,8 @@ class Ledger:
     ) -> bytes:
         """Charge a step, keep its answer and the party's state, all in one; returns the bytes that may leave.
 
+        Without a state to keep, the run's secrets are destroyed.
+
         Retry safety: these are the bytes of the first time. Privacy: noise that was drawn again never leaves.
         """
         with self._database.transaction() as db:
@@ -177,7 +179,9 @@ class Ledger:
                 )
             self._insert(db, run, step, mechanism, (charge, delta), request_digest, reply)
             db.execute("UPDATE requests SET kept = ? WHERE run = ?", (kept, run))
-            return reply
+        if kept is None:
+            self._database.empty_log()
+        return reply
 
     def decline(self, run: str, step: str, *, request_digest: str, reply: bytes, reason: str) -> bytes:
         """Keep a refusal as the answer to a step and end the run, all in one; returns the bytes that may leave."""
@@ -193,7 +197,7 @@ class Ledger:
         return reply
 
     def kept(self, run: str) -> bytes | None:
-        """The party's state after its last answer; None before the first one and after the run's end."""
+        """The party's state between its answers; None before the first one, after the last one and after the run."""
         with self._database.reading() as db:
             row = db.execute("SELECT kept FROM requests WHERE run = ?", (run,)).fetchone()
             return None if row is None else row[0]
@@ -228,10 +232,13 @@ class Ledger:
         return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
 
     def acknowledge(self, missing: Iterable[SentReceipt], dataset: str) -> None:
-        """Charge what is missing: to the run's data set where the run is known, else to `dataset`; end those runs."""
+        """Charge what is missing: to the run's data set where its plan is known, else to `dataset`; end those runs.
+
+        A receipt is this party's statement about a plan. What run the curator says it was in, nobody has signed.
+        """
         with self._database.transaction() as db:
             for receipt in missing:
-                request = find_request(db, receipt.run)
+                request = find_plan(db, receipt.plan)
                 charged = request.dataset if request is not None and request.dataset is not None else dataset
                 values = (receipt.run, receipt.plan, receipt.step, charged, str(receipt.charge), str(receipt.delta))
                 db.execute(
@@ -240,7 +247,7 @@ class Ledger:
                     (*values, receipt.digest, self._now()),
                 )
                 if request is not None and request.state != "ended":
-                    _end(db, receipt.run, "failed", _RESTORED)
+                    _end(db, request.run, "failed", _RESTORED)
         self._database.empty_log()
 
     def _insert(

@@ -118,7 +118,7 @@ class Curator:
         answer = await self._call("GET", f"/v1/inbox?{query}", seconds=wait + _ANSWER_SECONDS)
         if answer.status_code == httpx.codes.NO_CONTENT:
             return None
-        # The header is not signed; a run's name means nothing until the task's plan has been found to be that run's.
+        # A name to send an answer to: which run a task belongs to follows from its plan.
         return answer.headers.get(RUN_HEADER, ""), answer.content
 
     async def deliver(self, run: str, step: str, reply: bytes, receipt: bytes) -> None:
@@ -219,18 +219,20 @@ class Curator:
 
     def _signed(self, request: httpx.Request, body: bytes, nonce: str) -> dict[str, str]:
         now = int(self._clock() * 1000)
-        text = request_text(request.method, request.url.raw_path.decode(), body, self._name, now, nonce)
+        target, spoken = request.url.raw_path.decode(), str(SPOKEN)
+        text = request_text(request.method, target, body, self._name, now, nonce, spoken)
         return {
             PARTY_HEADER: quote(self._name),
             TIME_HEADER: str(now),
             NONCE_HEADER: nonce,
             SIGNATURE_HEADER: sign(self._key, REQUEST, text).hex(),
-            VERSION_HEADER: str(SPOKEN),
+            VERSION_HEADER: spoken,
             "User-Agent": _SOFTWARE,  # shown to the operator
         }
 
     def _check_signature(self, answer: httpx.Response, nonce: str) -> None:
-        text = response_text(answer.status_code, answer.content, nonce)
+        said = answer.headers.get(VERSION_HEADER, ""), answer.headers.get(RUN_HEADER, "")
+        text = response_text(answer.status_code, answer.content, nonce, *said)
         try:
             verify(self._curator_key, RESPONSE, text, bytes.fromhex(answer.headers.get(CURATOR_SIGNATURE_HEADER, "")))
         except (CryptoError, ValueError):

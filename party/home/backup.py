@@ -1,6 +1,7 @@
 """A copy of a party's home in one file, taken while it serves, and its way back.
 
-It does not know the curator. No row of any table is in a copy: neither sources nor the coded rows of active runs.
+It does not know the curator. No row of any table is in a copy: neither sources nor the coded rows of active runs. Nor
+is what opens the masks of active runs: a party that is restored in the middle of a run cannot go on with it.
 
 A copy that is brought back may be older than what was spent since. It is refused onto a home that knows more, and a
 service that starts on an older ledger stops until what is missing has been charged
@@ -141,6 +142,11 @@ def _copy_database(path: Path, copy: Path) -> None:
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
         target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+        # Privacy: they would open the masks of active runs. Without the rows, nobody could go on with them.
+        target.execute("PRAGMA secure_delete = ON")
+        with target:
+            target.execute("UPDATE requests SET kept = NULL")
+        target.execute("VACUUM")  # nor are they in pages that are free
 
 
 def _whole_lines(path: Path) -> bytes:

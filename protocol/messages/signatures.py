@@ -26,14 +26,27 @@ VERSION_HEADER = "Subn-Version"
 LARGEST_CLOCK_DIFFERENCE_MS = 300_000
 
 
-def request_text(method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str) -> bytes:
-    """Text that the sender of a request signs; `target` is the path with its query, as sent."""
-    return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce)
+def acceptance_text(plan_hash: str, exchange_key: bytes) -> bytes:
+    """Text that a party signs when it joins: the plan, and the party's exchange key of this run alone."""
+    return _joined(plan_hash, exchange_key.hex())
 
 
-def response_text(status: int, body: bytes, request_nonce: str) -> bytes:
-    """Text that the curator signs under its response to the request with this nonce."""
-    return _joined(str(status), _digest(body), request_nonce)
+def request_text(
+    method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str, version: str = ""
+) -> bytes:
+    """Text that the sender of a request signs.
+
+    `target` is the path with its query, and `version` the value of the version header, as sent.
+    """
+    return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce, version)
+
+
+def response_text(status: int, body: bytes, request_nonce: str, version: str, run: str = "") -> bytes:
+    """Text that the curator signs under its response to the request with this nonce.
+
+    `version` and `run` are the values of the response's headers, as sent.
+    """
+    return _joined(str(status), _digest(body), request_nonce, version, run)
 
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:

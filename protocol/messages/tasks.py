@@ -22,6 +22,7 @@ Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 Variables = tuple[Index, ...]
 Family = tuple[Index, Variables]  # child, parents
 Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable; the merged category of each code
+RunKey = Annotated[bytes, Field(min_length=32, max_length=32)]  # a party's exchange key of this run alone, public half
 
 
 class Message(Frozen):
@@ -41,10 +42,14 @@ class Invitation(Message):
 
 
 class Acceptance(Message):
-    """Party to curator: "I run this plan", with the party's share of the group key sealed for each other party."""
+    """Party to curator: "I run this plan", with the party's exchange key of this run.
+
+    The message carries the party's share of the group key, sealed for each other party.
+    """
 
     kind: Literal["acceptance"] = "acceptance"
-    signature: bytes
+    exchange_key: RunKey
+    signature: bytes  # under the plan's hash and the exchange key
     contributions: tuple[bytes, ...]  # by recipient; empty for the party itself and where no group key is needed
 
 
@@ -56,9 +61,16 @@ class Keys(Frozen):
     contributions: tuple[bytes, ...]  # by sender, sealed to the recipient
 
 
+class Joined(Frozen):
+    """What every party is shown of each member's acceptance."""
+
+    exchange_key: RunKey
+    signature: bytes
+
+
 Roster = Annotated[
-    tuple[bytes, ...],
-    Field(description="every member's signature under the plan, in the first task that a party gets after joining"),
+    tuple[Joined, ...],
+    Field(description="every member's signed exchange key, in the first task that a party gets after joining"),
 ]
 
 

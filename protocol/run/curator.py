@@ -9,11 +9,12 @@ method's order (`protocol.stages.methods`).
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from crypto.errors import BrokenSeal, BrokenSum
+from crypto.errors import BrokenSeal, BrokenSum, MalformedKey
+from crypto.sealing import check_public
 from crypto.signing import verify
 from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn
-from protocol.messages.signatures import ACCEPTANCE_CONTEXT
-from protocol.messages.tasks import Acceptance, Count, Invitation, Keys, Reply, Task
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
+from protocol.messages.tasks import Acceptance, Count, Invitation, Joined, Keys, Reply, Task
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
@@ -132,9 +133,13 @@ def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> No
     if len(acceptance.contributions) != expected:
         raise FailedCheck(member.name, f"sent {len(acceptance.contributions)} key contributions, expected {expected}")
     try:
-        verify(member.signing_key, ACCEPTANCE_CONTEXT, state.terms.plan_hash.encode(), acceptance.signature)
+        text = acceptance_text(state.terms.plan_hash, acceptance.exchange_key)
+        verify(member.signing_key, ACCEPTANCE_CONTEXT, text, acceptance.signature)
+        check_public(acceptance.exchange_key)
     except BrokenSeal as error:
         raise FailedCheck(member.name, f"did not sign this plan: {error}") from error
+    except MalformedKey as error:
+        raise FailedCheck(member.name, f"joins with an exchange key that hides nothing: {error}") from error
 
 
 def _first_sum_pass(terms: Terms) -> Step | None:
@@ -142,13 +147,13 @@ def _first_sum_pass(terms: Terms) -> Step | None:
 
 
 def _with_roster(state: RunState, party: int, task: Task) -> Task:
-    """The task, with every member's signature under the plan if it is the party's first task about its rows."""
+    """The task, with every member's key of this run and signature if it is the party's first task about its rows."""
     first = next(step for step in state.terms.steps[1:] if party in step.parties)
     if state.step != first:
         return task
-    return task.model_copy(
-        update={"roster": tuple(state.acceptances[one].signature for one in sorted(state.acceptances))}
-    )
+    accepted = [state.acceptances[one] for one in sorted(state.acceptances)]
+    roster = tuple(Joined(exchange_key=one.exchange_key, signature=one.signature) for one in accepted)
+    return task.model_copy(update={"roster": roster})
 
 
 def _with_keys(state: RunState, party: int, task: Task) -> Task:

@@ -14,7 +14,8 @@ from crypto.paillier.public import SMALLEST_BITS
 from crypto.signing import SigningKey, sign, verify
 from protocol.errors import ManifestError, OperatorError
 from protocol.exact import Exact, Hash, canonical_json
-from protocol.messages.signatures import ACCEPTANCE_CONTEXT, RECEIPT, receipt_text_of_digest
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT, RECEIPT, acceptance_text, receipt_text_of_digest
+from protocol.messages.tasks import RunKey
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
@@ -38,7 +39,8 @@ class PartyRecord(Frozen):
     name: Name
     spent: Exact  # epsilon
     delta: Exact = Fraction(0)  # spent
-    acceptance: bytes  # the party's signature under the plan's hash
+    exchange_key: RunKey
+    acceptance: bytes  # the party's signature under the plan's hash and its exchange key of the run
     receipts: tuple[Receipt, ...]
 
 
@@ -158,7 +160,8 @@ def _check_parties(manifest: Manifest, terms: Terms) -> None:
 def _check_acceptance(terms: Terms, party: int, record: PartyRecord) -> None:
     member = terms.plan.members[party]
     try:
-        verify(member.signing_key, ACCEPTANCE_CONTEXT, terms.plan_hash.encode(), record.acceptance)
+        text = acceptance_text(terms.plan_hash, record.exchange_key)
+        verify(member.signing_key, ACCEPTANCE_CONTEXT, text, record.acceptance)
     except BrokenSeal:
         raise ManifestError(f"{record.name} did not sign this plan") from None
 

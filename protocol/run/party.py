@@ -9,17 +9,17 @@ The caller is responsible for the order of effects (docs/protocol.md, section 6)
 
 from dataclasses import dataclass, replace
 
-from crypto.errors import BrokenSeal
+from crypto.errors import BrokenSeal, MalformedKey
 from crypto.randomness import Stream
+from crypto.sealing import KEY_BYTES, ExchangeKey, check_public
 from crypto.signing import sign, verify
 from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PlanError
 from protocol.identity import Identity
-from protocol.messages.signatures import ACCEPTANCE_CONTEXT
-from protocol.messages.tasks import Acceptance, Invitation, Reply, Task
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
+from protocol.messages.tasks import Acceptance, Count, Invitation, Joined, Reply, TakeBack, Task
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
-from protocol.secure_sum.keys import PairKeys, group_contributions
-from protocol.secure_sum.plain import PlainSums
+from protocol.secure_sum.keys import group_contributions
 from protocol.secure_sum.sums import PartySums
 from protocol.stages.party_state import PartyState
 from protocol.stages.registry import stage_of
@@ -35,15 +35,16 @@ def accept(
         raise DataError(f"{member.name} holds {rows.count} rows, the plan says {member.rows}: ask for a new plan")
     if (member.signing_key, member.exchange_key) != (identity.signing.public, identity.exchange.public):
         raise PlanError(f"the plan's roster does not hold the keys of {member.name}: ask for a new plan")
-    state = PartyState(terms, me, identity, sums=sums)
+    state = PartyState(terms, me, identity, ExchangeKey.from_bytes(stream.take(KEY_BYTES)), sums=sums)
     contributions: tuple[bytes, ...] = ()
-    if sums is None and not terms.plan.noise_mode.uses_paillier:
-        state = replace(state, sums=PlainSums(terms.plan, me, PairKeys(terms, me, identity)))
-    elif sums is None and terms.plan.method != "independent":
+    if sums is None and terms.plan.uses_paillier:
         state = replace(state, share=stream.take(32))
         contributions = group_contributions(terms, me, state.share)
-    signature = sign(identity.signing, ACCEPTANCE_CONTEXT, terms.plan_hash.encode())
-    return state, Acceptance(plan=terms.plan_hash, step="joining", signature=signature, contributions=contributions)
+    key = state.run_key.public
+    signature = sign(identity.signing, ACCEPTANCE_CONTEXT, acceptance_text(terms.plan_hash, key))
+    return state, Acceptance(
+        plan=terms.plan_hash, step="joining", exchange_key=key, signature=signature, contributions=contributions
+    )
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ def check(state: PartyState, task: Task) -> Checked:
         raise OutOfTurn(CURATOR, f"sent {task.kind!r} for {step.name!r}, which has tasks of another kind")
     if not state.answered:
         check_roster(terms, task)
+    elif _roster(task):
+        raise FailedCheck(CURATOR, f"shows signatures again in {step.name!r}: keys stay as they were at joining")
+    _check_keys(state, step, task)
     stage.check(state, step, task)
     return Checked(step, task)
 
@@ -74,6 +78,8 @@ def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> t
     """Answer a task whose step has been charged."""
     step = checked.step
     assert step == state.due, "checked in another state"
+    if not state.answered:
+        state = replace(state, run_keys=tuple(member.exchange_key for member in _roster(checked.task)))
     state = replace(state, answered=state.terms.steps.index(step))
     return stage_of(state.terms, step).answer(state, step, checked.task, rows, stream)
 
@@ -84,15 +90,34 @@ def check_roster(terms: Terms, task: Task) -> None:
     The plan holds the names and keys of all members, so the curator cannot invent a member that takes part.
 
     Privacy: a party's contribution relies on the others' masks and noise. A party therefore sends nothing about its
-    rows before all members have verifiably joined.
+    rows before all members have verifiably joined. The keys of this run, from which masks are made, are the members' own:
+    no other key stands under their signatures.
     """
-    members, signatures = terms.plan.members, getattr(task, "roster", ())
-    if len(signatures) != len(members):
+    members, roster = terms.plan.members, _roster(task)
+    if len(roster) != len(members):
         raise FailedCheck(
-            CURATOR, f"shows {len(signatures)} signatures under the plan before the first task, expected {len(members)}"
+            CURATOR, f"shows {len(roster)} signatures under the plan before the first task, expected {len(members)}"
         )
-    for member, signature in zip(members, signatures, strict=True):
+    for member, joined in zip(members, roster, strict=True):
         try:
-            verify(member.signing_key, ACCEPTANCE_CONTEXT, terms.plan_hash.encode(), signature)
+            text = acceptance_text(terms.plan_hash, joined.exchange_key)
+            verify(member.signing_key, ACCEPTANCE_CONTEXT, text, joined.signature)
         except BrokenSeal:
             raise FailedCheck(CURATOR, f"cannot show that {member.name} has signed this plan") from None
+        try:
+            check_public(joined.exchange_key)
+        except MalformedKey as error:
+            raise FailedCheck(member.name, f"has joined with an exchange key that hides nothing: {error}") from None
+
+
+def _check_keys(state: PartyState, step: Step, task: Task) -> None:
+    """Privacy: the indicator, once checked, stays. Later keys would be kept and stand in its place after a restart."""
+    if isinstance(task, Count) and task.keys is not None:
+        needed = state.terms.plan.uses_paillier and stage_of(state.terms, step).is_sum and state.sums is None
+        if not needed:
+            raise FailedCheck(CURATOR, f"sends keys with {step.name!r}, which only the first encrypted pass brings")
+
+
+def _roster(task: Task) -> tuple[Joined, ...]:
+    """What the task shows of every member's acceptance; nothing in tasks that carry no roster."""
+    return () if isinstance(task, Invitation | TakeBack) else task.roster

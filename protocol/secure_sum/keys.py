@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from crypto.errors import CryptoError
 from crypto.masking import agree, pair_key
 from crypto.randomness import derive_key
-from crypto.sealing import info_for, open_sealed, seal
+from crypto.sealing import ExchangeKey, info_for, open_sealed, seal
 from protocol.errors import CURATOR, FailedCheck
 from protocol.identity import Identity
 from protocol.messages.tasks import Keys
@@ -20,24 +20,34 @@ SHARE_BYTES = 32
 
 @dataclass(frozen=True)
 class PairKeys:
-    """Callable that returns, for a context, the key that this party shares with each other party."""
+    """Callable that returns, for a context, the key that this party shares with each other party.
+
+    Privacy: every key needs two secrets, of the party's lasting exchange key and of the exchange key that the party
+    made for this run and destroys at its end. Whoever reads a party's disk or backup later cannot compute the masks.
+    """
 
     terms: Terms = field(repr=False)
     me: int
     identity: Identity = field(repr=False)
+    run_key: ExchangeKey = field(repr=False)
+    run_keys: tuple[bytes, ...] = field(repr=False)  # of all members, public halves
 
     def __call__(self, context: bytes) -> Mapping[int, bytes]:
-        private = self.identity.exchange.to_bytes()
-        bound = self.terms.plan_hash.encode() + b"|" + context
+        own, run = self.identity.exchange.to_bytes(), self.run_key.to_bytes()
+        bound = b"|".join((self.terms.plan_hash.encode(), b"".join(self.run_keys), context))
         return {
-            peer: pair_key(agree(private, member.exchange_key), bound)
-            for peer, member in enumerate(self.terms.plan.members)
+            peer: pair_key(agree(own, member.exchange_key) + agree(run, run_key), bound)
+            for peer, (member, run_key) in enumerate(zip(self.terms.plan.members, self.run_keys, strict=True))
             if peer != self.me
         }
 
 
 def group_contributions(terms: Terms, me: int, share: bytes) -> tuple[bytes, ...]:
-    """This party's share of the group key, sealed for each other party; the curator only forwards the shares."""
+    """This party's share of the group key, sealed for each other party; the curator only forwards the shares.
+
+    Privacy: the share is sealed before anybody's key of this run is known. Whoever opens a share later learns places in
+    the indicator, which every party of the run knows. The masks do not follow from the share.
+    """
     names = [member.name for member in terms.plan.members]
     return tuple(
         b""

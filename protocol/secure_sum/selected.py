@@ -15,9 +15,7 @@ from crypto.paillier.indicator import Indicator, check_indicator, hidden_permuta
 from crypto.paillier.public import PublicKey, ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
 from crypto.randomness import Stream, derive_key
 from protocol.errors import CURATOR, FailedCheck
-from protocol.identity import Identity
 from protocol.messages.tasks import Keys
-from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout, Vector, joined
 from protocol.privacy.noise_modes import NoiseMode, Selected
 from protocol.secure_sum.keys import PairKeys, group_key
@@ -25,11 +23,9 @@ from protocol.secure_sum.keys import PairKeys, group_key
 _EXPECTED_CIPHERTEXTS = 256  # of a whole run, roughly: sets the size of the re-randomisers' tables
 
 
-def selected_sums(
-    terms: Terms, me: int, identity: Identity, share: bytes, keys: Keys, stream: Stream
-) -> "SelectedSums":
+def selected_sums(pairs: PairKeys, share: bytes, keys: Keys, stream: Stream) -> "SelectedSums":
     """Check the keys that the curator sent before the first sum, and find this party's place in the indicator."""
-    plan = terms.plan
+    plan, me = pairs.terms.plan, pairs.me
     try:
         public = PublicKey.from_bytes(keys.public_key, smallest_bits=plan.key_bits)
         indicator = Indicator.from_bytes(public, keys.indicator, plan.parties)
@@ -38,7 +34,7 @@ def selected_sums(
         raise FailedCheck(CURATOR, f"sent keys that this party does not accept: {error}") from error
     if public.bits != plan.key_bits:
         raise FailedCheck(CURATOR, f"sent a key of {public.bits} bits, expected the plan's {plan.key_bits}")
-    shared = group_key(terms, me, identity, share, keys)
+    shared = group_key(pairs.terms, me, pairs.identity, share, keys)
     places = hidden_permutation(shared, plan.parties)
     bit = indicator.ciphertexts[places[me]]
     # Privacy: parties that were sent different indicators would keep too little noise together. So would parties
@@ -48,7 +44,7 @@ def selected_sums(
     pool = RerandomiserPool(public, bit, stream.child("re-randomisers"), _EXPECTED_CIPHERTEXTS)
     mode = plan.noise_mode
     assert isinstance(mode, Selected)
-    return SelectedSums(mode, PairKeys(terms, me, identity), me, public, bit, binding, pool)
+    return SelectedSums(mode, pairs, me, public, bit, binding, pool)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,11 @@ from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
 from protocol.messages.tasks import Contribution, Count, Reply, Task
 from protocol.network.limits import Limits
+from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout, Vector, joined
+from protocol.secure_sum.plain import PlainSums
 from protocol.secure_sum.selected import selected_sums
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, counted_domain
@@ -85,7 +87,8 @@ class SumPass(Stage):
         assert state.sums is not None
         layout = self.layout(terms, step, task.tables, terms.plan.total_rows, task.merged)
         counts = counts_of(rows.over(terms.domain.with_merged(task.merged)), task.tables)
-        blob = state.sums.contribute(layout, counts, asked(step, task.tables, task.merged), stream)
+        context = asked(step, task.tables, task.merged, noise_of(terms.plan, layout))
+        blob = state.sums.contribute(layout, counts, context, stream)
         return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
 
     def _layout(self, terms: Terms, step: Step, known: Knowledge) -> Layout:
@@ -96,20 +99,29 @@ def _with_sums(state: PartyState, step: Step, task: Count, stream: Stream) -> Pa
     """The state with this party's half of the secure sums, made from the keys that come with the first pass."""
     if state.sums is not None:
         return state
+    if not state.terms.plan.uses_paillier:
+        return replace(state, sums=PlainSums(state.terms.plan, state.me, state.pair_keys))
     if task.keys is None:
         raise FailedCheck(CURATOR, f"sent no keys with the first sum pass {step.name!r}")
-    return replace(state, sums=selected_sums(state.terms, state.me, state.identity, state.share, task.keys, stream))
+    return replace(state, sums=selected_sums(state.pair_keys, state.share, task.keys, stream))
 
 
 def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:
     return joined([table.ravel() for table in rows.tables(tables)])
 
 
-def asked(step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = ()) -> bytes:
-    """The context of a pass, which its masks depend on in addition to the plan: its step, tables and merged categories.
+def noise_of(plan: Plan, layout: Layout) -> list[object]:
+    """Everything that the noise of a pass depends on, as JSON."""
+    return [plan.privacy, plan.noise, plan.parties, plan.insiders, list(map(str, layout.rates))]
+
+
+def asked(
+    step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = (), noise: Sequence[object] = ()
+) -> bytes:
+    """The context of a pass, on which its masks depend besides the plan: step, tables, merged categories and noise.
 
     Privacy: a pass shares its budget over its tables. If parties were asked for different tables, a party asked for
     many could be covered only by the narrower noise of a party asked for few. The masks therefore depend on the
-    tables: such a sum does not cancel.
+    tables: such a sum does not cancel. Nor does one in which parties reckon with different noise.
     """
-    return f"{step.name} {digest(canonical_json([tables, merged]))}".encode()
+    return f"{step.name} {digest(canonical_json([tables, merged, noise]))}".encode()

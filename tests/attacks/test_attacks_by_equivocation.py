@@ -27,7 +27,7 @@ from protocol.stages.sum_pass import counts_of
 from protocol.stages.updates import replace as update_replace
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
-from tests.support.small_runs import BITS, CITIES, MIXED, Driver, identity, layout_of, random_codes, terms_of
+from tests.support.small_runs import BITS, CITIES, MIXED, Driver, layout_of, random_codes, terms_of
 
 ONE_TABLE: tuple[Variables, ...] = ((0, 1, 2),)  # 8 cells under the noise of the pass's whole budget
 FOUR_TABLES: tuple[Variables, ...] = ((0,), (1,), (2,), (3,))  # 8 cells, each table at a quarter of it
@@ -48,6 +48,10 @@ def counted(driver: Driver, party: int, task: Count) -> Contribution:
 
 def counts(driver: Driver) -> dict[int, Count]:
     return {party: task for party, task in driver.tasks().items() if isinstance(task, Count)}
+
+
+def driver_tables(driver: Driver) -> tuple[Variables, ...]:
+    return next(iter(counts(driver).values())).tables
 
 
 def only_parameters(noise: str, rows: tuple[int, ...]) -> Terms:
@@ -89,8 +93,7 @@ class TestCuratorMergesCategoriesForSomeOnly:
         terms = terms_of(CITIES, rows, 1, noise=noise, update="guided", views="single", split=split, further=(1, 0, 0))
         driver = Driver(terms, random_codes(CITIES, rows), secret).run_to("parameters")
         blobs, asked = [], counts(driver)
-        ((city, groups),) = asked[0].merged
-        turned = ((city, tuple(max(groups) - group for group in groups)),)
+        turned = tuple((base, tuple(max(groups) - group for group in groups)) for base, groups in asked[0].merged)
         for party, task in asked.items():
             own = task.model_copy(update={"merged": turned}) if party == VICTIM else task
             blobs.append(counted(driver, party, own).blob)
@@ -108,6 +111,42 @@ class TestCuratorMergesCategoriesForSomeOnly:
     def test_masks_bound_to_the_merging_do_not_cancel(self, noise: str, small_secret: SecretKey) -> None:
         with pytest.raises(BrokenSum):
             self.opened(noise, small_secret)
+
+
+class TestPartyReckonsWithOtherNoise:
+    """A program of another version, say: its part of the noise is narrower than all others count on."""
+
+    def opened(self, change: str, secret: SecretKey) -> Vector:
+        terms = only_parameters("distributed", (200, 200, 200))
+        driver = Driver(terms, random_codes(BITS, (200, 200, 200)), secret).run_to("parameters")
+        state = driver.parties[VICTIM]
+        assert state is not None
+        driver.parties[VICTIM] = replace(state, terms=self.mistaken(terms, change))
+        blobs = [counted(driver, party, task).blob for party, task in counts(driver).items()]
+        layout = layout_of(terms, terms.steps[-1], driver_tables(driver), 600)
+        return driver.opening.open(layout, blobs)
+
+    @staticmethod
+    def mistaken(terms: Terms, change: str) -> Terms:
+        """Other terms of the same plan, by its hash."""
+        if change == "rates":
+            return replace(terms, steps=tuple(replace(step, budget=2 * step.budget) for step in terms.steps))
+        updates: dict[str, dict[str, object]] = {"insiders": {"insiders": 0}, "noise": {"noise": "local"}}
+        found = replace(terms, plan=terms.plan.model_copy(update=updates[change]))
+        found.__dict__["plan_hash"] = terms.plan_hash
+        return found
+
+    @pytest.mark.parametrize("change", ["rates", "insiders", "noise"])
+    def test_masks_that_ignore_the_noise_cancel_all_the_same(
+        self, change: str, small_secret: SecretKey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bind_to_the_step_alone(monkeypatch)
+        assert self.opened(change, small_secret).size
+
+    @pytest.mark.parametrize("change", ["rates", "insiders", "noise"])
+    def test_masks_bound_to_the_noise_do_not_cancel(self, change: str, small_secret: SecretKey) -> None:
+        with pytest.raises(BrokenSum):
+            self.opened(change, small_secret)
 
 
 class TestCuratorHandsOverOtherTables:
@@ -206,14 +245,14 @@ class TestCuratorForgesSharesOfTheGroupKey:
         state, step = driver.parties[party], driver.terms.steps[-1]
         assert state is not None
         assert isinstance(task.keys, Keys)
-        sums = selected_sums(driver.terms, party, identity(party), state.share, task.keys, driver.streams[party])
+        keys = replace(state.pair_keys, run_keys=tuple(member.exchange_key for member in task.roster))
+        sums = selected_sums(keys, state.share, task.keys, driver.streams[party])
         layout = layout_of(driver.terms, step, task.tables, driver.terms.plan.total_rows)
         values = counts_of(driver.rows[party], task.tables)
         return replace(sums, binding=b"").contribute(layout, values, b"parameters", driver.streams[party])
 
     def open(self, driver: Driver, blobs: list[bytes]) -> Vector:
-        tables = next(iter(counts(driver).values())).tables
-        layout = layout_of(driver.terms, driver.terms.steps[-1], tables, driver.terms.plan.total_rows)
+        layout = layout_of(driver.terms, driver.terms.steps[-1], driver_tables(driver), driver.terms.plan.total_rows)
         return driver.opening.open(layout, blobs)
 
     def test_masks_that_ignore_the_group_key_cancel_all_the_same(self, small_secret: SecretKey) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from crypto.sealing import ExchangeKey
 from crypto.signing import sign
 from protocol.errors import CURATOR, FailedCheck
-from protocol.messages.signatures import ACCEPTANCE_CONTEXT
-from protocol.messages.tasks import Reply, Task
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
+from protocol.messages.tasks import Joined, Reply, Task
 from protocol.run import party as participant
 from tests.support.small_runs import BITS, Driver, identity, random_codes, terms_of
 
@@ -31,11 +32,11 @@ def first_task(driver: Driver) -> Task:
     return driver.tasks()[VICTIM]
 
 
-def roster_of(task: Task) -> Sequence[bytes]:
+def roster_of(task: Task) -> Sequence[Joined]:
     return tuple(getattr(task, "roster", ()))
 
 
-def shown(task: Task, roster: Sequence[bytes]) -> Task:
+def shown(task: Task, roster: Sequence[Joined]) -> Task:
     return task.model_copy(update={"roster": tuple(roster)})
 
 
@@ -43,11 +44,19 @@ def asked(driver: Driver, task: Task) -> Reply:
     return driver.answer(VICTIM, task)
 
 
-def without_careful(driver: Driver) -> list[bytes]:
+def joined(driver: Driver, party: int, context: bytes = ACCEPTANCE_CONTEXT, key: bytes | None = None) -> Joined:
+    """This party's signature under the plan and its own exchange key of the run, or another one."""
+    state = driver.parties[party]
+    assert state is not None
+    key = state.run_key.public if key is None else key
+    text = acceptance_text(driver.terms.plan_hash, key)
+    return Joined(exchange_key=key, signature=sign(identity(party).signing, context, text))
+
+
+def without_careful(driver: Driver) -> list[Joined]:
     """What the curator can show of a plan that a careful data owner did not accept: all but that one's signature."""
-    text = driver.terms.plan_hash.encode()
-    own = sign(identity(SLIPPED_IN).signing, ACCEPTANCE_CONTEXT, text)
-    return [sign(identity(VICTIM).signing, ACCEPTANCE_CONTEXT, text), own, own]
+    own = joined(driver, SLIPPED_IN)
+    return [joined(driver, VICTIM), own, own]
 
 
 @pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
@@ -81,9 +90,8 @@ def test_two_views_of_one_run_do_not_fit_together() -> None:
     """The careful one signed a plan without the stranger: its signature is none under the victim's plan."""
     driver = begun()
     other = terms_of(BITS, ROWS[:2], noise="distributed")
-    signature = sign(identity(CAREFUL).signing, ACCEPTANCE_CONTEXT, other.plan_hash.encode())
     roster = without_careful(driver)
-    roster[CAREFUL] = signature
+    roster[CAREFUL] = joined(Driver(other, random_codes(BITS, ROWS[:2])).run_to("correlations"), CAREFUL)
     with pytest.raises(FailedCheck, match="cannot show that party-2 has signed this plan"):
         asked(driver, shown(first_task(driver), roster))
 
@@ -99,8 +107,33 @@ def test_too_few_or_too_many_signatures_are_refused(count: int) -> None:
 def test_signatures_in_another_order_or_of_another_purpose_are_refused() -> None:
     driver = begun()
     right = list(roster_of(first_task(driver)))
-    text = driver.terms.plan_hash.encode()
-    for wrong in (right[::-1], [sign(identity(n).signing, b"another purpose", text) for n in range(3)]):
+    for wrong in (right[::-1], [joined(driver, party, b"another purpose") for party in range(3)]):
         with pytest.raises(FailedCheck, match="cannot show that party-1 has signed this plan"):
             asked(driver, shown(first_task(driver), wrong))
     assert asked(driver, first_task(driver)).step == "correlations"
+
+
+def test_the_curators_own_exchange_key_in_a_members_place_is_refused() -> None:
+    """With it, the curator would know the masks between the victim and that member."""
+    driver = begun()
+    roster = list(roster_of(first_task(driver)))
+    roster[CAREFUL] = roster[CAREFUL].model_copy(update={"exchange_key": ExchangeKey.generate().public})
+    with pytest.raises(FailedCheck, match="cannot show that party-2 has signed this plan"):
+        asked(driver, shown(first_task(driver), roster))
+
+
+def test_a_member_whose_exchange_key_hides_nothing_is_named() -> None:
+    driver = begun()
+    roster = list(roster_of(first_task(driver)))
+    roster[CAREFUL] = joined(driver, CAREFUL, key=bytes(32))
+    with pytest.raises(FailedCheck, match="has joined with an exchange key that hides nothing") as refusal:
+        asked(driver, shown(first_task(driver), roster))
+    assert refusal.value.culprit == "party-2"
+
+
+def test_a_roster_comes_once() -> None:
+    driver = begun()
+    roster = roster_of(first_task(driver))
+    driver.finish_step()
+    with pytest.raises(FailedCheck, match="shows signatures again"):
+        asked(driver, shown(first_task(driver), roster))

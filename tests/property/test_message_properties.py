@@ -13,6 +13,7 @@ from protocol.messages.tasks import (
     Contribution,
     Count,
     Invitation,
+    Joined,
     Keys,
     Learn,
     Learned,
@@ -59,12 +60,22 @@ plans = st.builds(
 )
 common = {"plan": hashes, "step": texts}
 several = st.lists(few_bytes, max_size=3).map(tuple)
+run_keys = st.binary(min_size=32, max_size=32)
+rosters = st.lists(st.builds(Joined, exchange_key=run_keys, signature=few_bytes), max_size=3).map(tuple)
 keys = st.builds(Keys, public_key=few_bytes, indicator=few_bytes, contributions=several)
 messages = st.one_of(
     st.builds(Invitation, **common, proposal=plans, schema_text=texts, blob=st.just(b"")),
-    st.builds(Acceptance, **common, signature=few_bytes, contributions=several, blob=st.just(b"")),
     st.builds(
-        Count, **common, tables=tables, keys=st.none() | keys, masked=st.lists(indices).map(tuple), blob=st.just(b"")
+        Acceptance, **common, exchange_key=run_keys, signature=few_bytes, contributions=several, blob=st.just(b"")
+    ),
+    st.builds(
+        Count,
+        **common,
+        roster=rosters,
+        tables=tables,
+        keys=st.none() | keys,
+        masked=st.lists(indices).map(tuple),
+        blob=st.just(b""),
     ),
     st.builds(TakeBack, **common, tables=tables, blob=st.just(b"")),
     st.builds(Contribution, **common, blob=few_bytes),

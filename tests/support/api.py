@@ -48,11 +48,12 @@ class Api:
     async def signed(
         self, key: SigningKey, name: str, method: str, target: str, body: Any = b"", **changes: Any
     ) -> httpx.Response:
-        """`changes` may set nonce and time_ms, change headers after signing, or send another body."""
+        """`changes` may set nonce and time_ms, change headers after signing, or send another body or version."""
         content = body if isinstance(body, bytes) else canonical_json(body)
         nonce = changes.get("nonce") or self._nonces.take(16).hex()
         time_ms = changes.get("time_ms", self.desk.clock())
-        text = a.request_text(method, target, content, name, time_ms, nonce)
+        version = changes.get("signed_version", changes.get("headers", {}).get(a.VERSION_HEADER)) or ""
+        text = a.request_text(method, target, content, name, time_ms, nonce, version)
         headers = {
             a.PARTY_HEADER: quote(name),
             a.TIME_HEADER: str(time_ms),

@@ -60,7 +60,7 @@ class FakeCurator:
     def __init__(self) -> None:
         self.key = SigningKey.from_bytes(b"\x77" * 32)
         self.now = NOW
-        self.ca = ""
+        self.ca, self.version = "", ""
         self.codes: dict[str, str] = {}
         self.parties: dict[str, dict[str, Any]] = {}
         self.offers: dict[tuple[str, str], dict[str, Any]] = {}
@@ -152,7 +152,9 @@ class FakeCurator:
             content = b"".join([piece async for piece in inner.body_iterator])
             answer = Response(content, inner.status_code, dict(inner.headers))
         nonce = request.headers[a.NONCE_HEADER]
-        signature = sign(self.key, a.RESPONSE, a.response_text(answer.status_code, answer.body, nonce))
+        answer.headers.update({a.VERSION_HEADER: self.version} if self.version else {})
+        said = self.version, answer.headers.get(a.RUN_HEADER, "")
+        signature = sign(self.key, a.RESPONSE, a.response_text(answer.status_code, answer.body, nonce, *said))
         answer.headers[a.CURATOR_SIGNATURE_HEADER] = signature.hex()
         for spoil in self.after:
             answer = spoil(request, answer)
@@ -178,7 +180,7 @@ class FakeCurator:
         target = request.scope["raw_path"].decode()
         if request.scope["query_string"]:
             target += "?" + request.scope["query_string"].decode()
-        text = a.request_text(request.method, target, body, name, sent, nonce)
+        text = a.request_text(request.method, target, body, name, sent, nonce, request.headers[a.VERSION_HEADER])
         try:
             verify(bytes.fromhex(key), a.REQUEST, text, bytes.fromhex(request.headers[a.SIGNATURE_HEADER]))
         except BrokenSeal:

@@ -20,8 +20,8 @@ def join(fake: FakeCurator, parties: list[Party], **wishes: Any) -> None:
     assert fake.runs[RUN].state.step.stage != "joining"
 
 
-def task_of(fake: FakeCurator, party: Party) -> bytes:
-    task = fake.task(fake.runs[RUN], party.name)
+def task_of(fake: FakeCurator, party: Party, run: str = RUN) -> bytes:
+    task = fake.task(fake.runs[run], party.name)
     assert task is not None
     return task
 

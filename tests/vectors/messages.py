@@ -8,6 +8,7 @@ from protocol.messages.tasks import (
     Contribution,
     Count,
     Invitation,
+    Joined,
     Keys,
     Learn,
     Learned,
@@ -49,13 +50,20 @@ PLAN = Plan(
     rows=253,
 )
 _KEYS = Keys(public_key=b"\x80\x01", indicator=b"\xff" * 5, contributions=(b"", b"\x00sealed\xfe"))
+_RUN_KEY = bytes(range(100, 132))
+_JOINED = Joined(exchange_key=_RUN_KEY, signature=bytes(range(64)))
 _FAMILIES = ((2, ()), (0, (2,)), (1, (0, 2)))
 
 MESSAGES: Mapping[str, Task | Reply] = {
     "invitation": Invitation(plan=PLAN.hash(), step="joining", proposal=PLAN, schema_text='{"title":"é"}'),
-    "acceptance": Acceptance(plan=HASH, step="joining", signature=bytes(64), contributions=(b"", b"\x01\x02")),
-    "acceptance without group key": Acceptance(plan=HASH, step="joining", signature=b"\xff" * 64, contributions=()),
+    "acceptance": Acceptance(
+        plan=HASH, step="joining", exchange_key=_RUN_KEY, signature=bytes(64), contributions=(b"", b"\x01\x02")
+    ),
+    "acceptance without group key": Acceptance(
+        plan=HASH, step="joining", exchange_key=_RUN_KEY, signature=b"\xff" * 64, contributions=()
+    ),
     "count": Count(plan=HASH, step="parameters", tables=((0, 1), (2,))),
+    "count with the roster": Count(plan=HASH, step="correlations", roster=(_JOINED, _JOINED), tables=((0, 1), (2,))),
     "count with keys": Count(plan=HASH, step="correlations", tables=((0, 1, 2),), keys=_KEYS),
     "count with masked tables": Count(plan=HASH, step="update/2", tables=((0, 1), (2, 1)), masked=(1,)),
     "count of merged categories": Count(plan=HASH, step="parameters", tables=((0, 3),), merged=((2, (0, 1, 1)),)),

@@ -18,7 +18,6 @@ from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import joined, split_vector, words_from_bytes, words_to_bytes
 from protocol.privacy.noise_modes import full_noise
-from protocol.secure_sum.keys import PairKeys
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
@@ -139,7 +138,7 @@ def _take_back(state: PartyState, step: Step, task: TakeBack) -> tuple[PartyStat
 
 def handover_mask(state: PartyState, step: Step, tables: Sequence[Variables], count: int) -> NDArray[np.uint64]:
     """The mask that the two parties of the update share."""
-    keys = PairKeys(state.terms, state.me, state.identity)(asked(step, tables))
+    keys = state.pair_keys(asked(step, tables))
     pair = {peer: key for peer, key in keys.items() if peer in step.parties}
     return mask_words(pair, state.me, count)
 

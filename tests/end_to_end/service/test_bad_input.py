@@ -54,7 +54,8 @@ class Raw:
     ) -> httpx.Response:
         content = body if isinstance(body, bytes) else canonical_json(body)
         now, nonce = int(time.time() * 1000) + late_ms, nonce or Stream.system().take(16).hex()
-        text = a.request_text(method, signed_target or target, content, self.name, now, nonce)
+        version = (headers or {}).get(a.VERSION_HEADER, "")
+        text = a.request_text(method, signed_target or target, content, self.name, now, nonce, version)
         signed = {
             a.PARTY_HEADER: quote(self.name),
             a.TIME_HEADER: str(now),
@@ -144,7 +145,7 @@ def test_every_answer_to_a_party_is_signed(home: Cluster, raw: Raw) -> None:
     for nonce, target, status in (("a" * 32, "/v1/runs/mine", 200), ("b" * 32, "/v1/inbox?wait=99", 422)):
         answer = raw("GET", target, nonce=nonce)
         assert answer.status_code == status
-        text = a.response_text(status, answer.content, nonce)
+        text = a.response_text(status, answer.content, nonce, str(SPOKEN))
         signature = bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER])
         verify(bytes.fromhex(home.public), a.RESPONSE, text, signature)
         assert answer.headers[a.VERSION_HEADER] == str(SPOKEN)

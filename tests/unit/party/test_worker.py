@@ -11,11 +11,13 @@ from fastapi import Request, Response
 
 from party import source
 from party.books.ledger import Ledger
-from party.curator_link.client import Declined
+from party.curator_link.client import Declined, Untrusted
 from party.errors import DiskFull, RolledBack
 from party.rollback import lost
+from protocol.messages.signatures import RUN_HEADER
+from protocol.messages.tasks import Place, encode
 from tests.support.party import Party, finish, make_home, parties_of, run_terms
-from tests.support.party_runs import RUN, join, sent_by, task_of
+from tests.support.party_runs import RUN, join, reason_of, sent_by, task_of
 
 # Whole runs
 
@@ -413,3 +415,38 @@ def test_a_step_that_costs_more_than_is_set_aside_is_not_even_computed(fake, par
     party.turns()
     assert fake.runs[RUN].reason == "'correlations' costs 1/20, 1/1000 is set aside for it"
     assert party.ledger.spent("patients") == 0
+
+
+def test_a_task_under_another_runs_name_is_answered_in_its_own(fake, parties):
+    """The name is a header; the plan's hash in the task says which run it is."""
+    party = parties[0]
+    for run in (RUN, "run-2"):
+        fake.start(run_terms(run))
+        for one in parties:
+            fake.accept(fake.runs[run], one.name, one.answering.handle(run, task_of(fake, one, run)).reply)
+    sent = party.answering.handle("run-2", task_of(fake, party, RUN))
+    assert (sent.run, sent.step) == (RUN, "correlations")
+    assert {party.ledger.request(run).state for run in (RUN, "run-2")} == {"active"}
+    assert party.ledger.entries(run=RUN)[-1].step == "correlations"
+
+
+def test_a_task_of_an_unknown_plan_ends_no_run(fake, parties):
+    join(fake, parties)
+    party = parties[0]
+    stranger = encode(Place(plan="0" * 64, step="initial/1", families=()))
+    for _ in range(2):
+        assert "takes no part" in reason_of(party.answering.handle(RUN, stranger).reply)
+    assert party.ledger.request(RUN).state == "active"
+    assert party.killed().answering.handle(RUN, task_of(fake, party)).step == "correlations"
+
+
+def test_a_name_of_a_run_that_was_changed_on_the_way_is_not_believed(fake, parties):
+    def renamed(_request, answer):
+        answer.headers.update({RUN_HEADER: "run-2"} if RUN_HEADER in answer.headers else {})
+        return answer
+
+    join(fake, parties)
+    fake.after.append(renamed)
+    with pytest.raises(Untrusted):
+        parties[0].turns()
+    assert parties[0].ledger.answered(RUN, "correlations") is None

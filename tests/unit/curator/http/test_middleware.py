@@ -105,13 +105,13 @@ def test_a_partys_answer_is_signed_for_its_nonce(path: str, body: bytes) -> None
     answer = ask("GET", path, headers={NONCE_HEADER: "n1"})
     assert answer.content == body
     signature = bytes.fromhex(answer.headers[CURATOR_SIGNATURE_HEADER])
-    verify(KEY.public, RESPONSE, response_text(200, body, "n1"), signature)
+    verify(KEY.public, RESPONSE, response_text(200, body, "n1", "1"), signature)
 
 
 def test_a_refusal_is_signed_whoever_asked() -> None:
     answer = ask("GET", "/nowhere/at/all", headers={NONCE_HEADER: "n2"})
     signature = bytes.fromhex(answer.headers[CURATOR_SIGNATURE_HEADER])
-    verify(KEY.public, RESPONSE, response_text(404, answer.content, "n2"), signature)
+    verify(KEY.public, RESPONSE, response_text(404, answer.content, "n2", "1"), signature)
 
 
 def test_what_no_party_asked_for_is_neither_signed_nor_held_back() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crypto.errors import BrokenSeal
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey, sign, verify
 from curator.accounts.registry import CODE_LIFE_MS
@@ -145,6 +146,18 @@ def test_a_signature_is_for_one_method_path_and_query(desk: Desk) -> None:
     with_api(desk, story)
 
 
+@pytest.mark.parametrize(("signed", "sent"), [("", "1"), ("1", None), ("1-2", "1")])
+def test_a_signature_covers_the_version_that_is_spoken(desk: Desk, signed: str, sent: str | None) -> None:
+    async def story(api: Api) -> None:
+        headers = {a.VERSION_HEADER: sent}
+        answer = await api.party(0, "GET", "/v1/roster", headers=headers, signed_version=signed)
+        refused(answer, 401, "not signed")
+        answer = await api.party(0, "GET", "/v1/roster", headers=headers)
+        assert answer.status_code == 200
+
+    with_api(desk, story)
+
+
 def test_a_request_that_was_here_before_is_refused(desk: Desk) -> None:
     async def story(api: Api) -> None:
         assert (await api.party(0, "GET", "/v1/roster", nonce="n" * 20)).status_code == 200
@@ -163,7 +176,12 @@ def test_every_answer_to_a_party_carries_the_curators_signature_for_its_nonce(de
             own = next(nonce) * 20
             answer = await api.party(0, method, target, nonce=own)
             signature = bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER])
-            verify(key, a.RESPONSE, a.response_text(answer.status_code, answer.content, own), signature)
+            said = answer.headers[a.VERSION_HEADER], answer.headers.get(a.RUN_HEADER, "")
+            verify(key, a.RESPONSE, a.response_text(answer.status_code, answer.content, own, *said), signature)
+            for other in (("2", said[1]), (said[0], "another-run")):
+                text = a.response_text(answer.status_code, answer.content, own, *other)
+                with pytest.raises(BrokenSeal):
+                    verify(key, a.RESPONSE, text, signature)
 
     with_api(desk, story)
 

@@ -206,6 +206,6 @@ def test_an_invitation_to_an_ended_run_is_refused(tmp_path, fake):
 def test_what_is_no_task_is_said_and_not_answered(fake, parties):
     with pytest.raises(MalformedMessage):
         parties[0].answering.handle(RUN, b"SUBN\x02\0\0\0\0")
-    answer = encode(Acceptance(plan="0" * 64, step="joining", signature=b"", contributions=()))
+    answer = encode(Acceptance(plan="0" * 64, step="joining", exchange_key=bytes(32), signature=b"", contributions=()))
     with pytest.raises(OutOfTurn, match="which only parties send"):
         parties[0].answering.handle(RUN, answer)

@@ -10,7 +10,6 @@ from crypto.randomness import Stream
 from party.answering.saved_state import Kept, from_bytes, to_bytes
 from party.errors import Unreadable
 from protocol.messages.tasks import Count
-from protocol.secure_sum.plain import PlainSums
 from protocol.stages.party_state import PartyState
 from tests.support.small_runs import Driver, identity, random_codes, terms_of
 
@@ -70,9 +69,10 @@ def test_everything_that_cannot_be_worked_out_again_is_kept(state):
     found = thawed(to_bytes(Kept(state)), state).state
     assert (found.answered, found.share, found.me) == (state.answered, state.share, 0)
     assert found.due == state.due
+    assert (found.run_key.to_bytes(), found.run_keys) == (state.run_key.to_bytes(), state.run_keys)
+    assert len(found.run_keys) == len(ROWS)
     assert found.noise.keys() == state.noise.keys()
     assert all(np.array_equal(found.noise[table], state.noise[table]) for table in state.noise)
-    assert isinstance(found.sums, PlainSums)
 
 
 def test_an_experiment_s_sums_are_taken_as_they_are(state):
@@ -86,12 +86,21 @@ def test_a_state_of_another_plan_or_version_is_refused(state):
     with pytest.raises(Unreadable, match="of another plan or program version"):
         thawed(data, other)
     with pytest.raises(Unreadable, match="of another plan or program version"):
-        thawed(json.dumps(json.loads(data) | {"version": 2}).encode(), state)
+        thawed(json.dumps(json.loads(data) | {"version": 1}).encode(), state)
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"share": "!"}, {"keys": {}}, {"noise": [1]}, {"noise": [[[1], "AAAA"]]}, {"answered": None}, {"answered": "x"}],
+    [
+        {"share": "!"},
+        {"run_key": ""},
+        {"run_keys": None},
+        {"keys": {}},
+        {"noise": [1]},
+        {"noise": [[[1], "AAAA"]]},
+        {"answered": None},
+        {"answered": "x"},
+    ],
 )
 def test_a_damaged_state_is_refused_without_repeating_it(state, change):
     data = json.dumps(json.loads(to_bytes(Kept(state))) | change).encode()

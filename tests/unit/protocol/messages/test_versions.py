@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import party.curator_link.client
 from curator.http import dependencies as callers
 from party.curator_link.client import Curator
-from party.errors import Declined
+from party.errors import Declined, Untrusted
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN, Versions, disagreement
 from tests.support.api import Api, with_api
@@ -89,14 +89,27 @@ def ask(fake: FakeCurator) -> None:
 
 @pytest.mark.parametrize(("said", "who"), [("2-3", "this party"), ("3", "this party"), ("none", "")])
 def test_a_party_refuses_a_curator_that_speaks_otherwise(said: str, who: str) -> None:
-    def other(_request: Request, answer: Response) -> Response:
+    fake = FakeCurator()
+    fake.know("party-1", identity(0).signing.public, identity(0).exchange.public)
+    fake.version = said
+    with pytest.raises(Declined, match=f"bring {who}"):
+        ask(fake)
+
+
+@pytest.mark.parametrize("said", ["", "1", "2-3"])
+def test_nobody_on_the_way_changes_the_version_that_the_curator_speaks(said: str) -> None:
+    """Or both sides might be kept on an old version that a newer one has mended."""
+
+    def changed(_request: Request, answer: Response) -> Response:
         answer.headers[VERSION_HEADER] = said
         return answer
 
     fake = FakeCurator()
     fake.know("party-1", identity(0).signing.public, identity(0).exchange.public)
-    fake.after.append(other)
-    with pytest.raises(Declined, match=f"bring {who}"):
+    fake.version = "1-2"
+    ask(fake)
+    fake.after.append(changed)
+    with pytest.raises(Untrusted):
         ask(fake)
 
 

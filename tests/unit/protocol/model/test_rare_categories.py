@@ -80,7 +80,7 @@ def guided(step: str, **wishes) -> Driver:
 
 
 def test_parties_count_merged_categories_as_one():
-    run = guided("tables/1")
+    run = guided("parameters")
     task = run.tasks()[1]
     assert isinstance(task, Count)
     ((city, groups),) = task.merged

@@ -5,7 +5,7 @@ import pytest
 
 from crypto.signing import sign
 from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn, PeerError
-from protocol.messages.signatures import ACCEPTANCE_CONTEXT
+from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
 from protocol.messages.tasks import Acceptance, Contribution, Count, Invitation, Learn, Learned, Place, Placed, TakeBack
 from protocol.run.curator import receive, tasks
 from protocol.tables.schema import Schema
@@ -142,11 +142,12 @@ def test_an_answer_of_the_wrong_kind_is_malformed(plain):
 
 def test_acceptances_are_signatures_of_the_plan(plain):
     good = plain.replies()[0]
-    context, plan_hash = ACCEPTANCE_CONTEXT, plain.terms.plan_hash.encode()
+    context, text = ACCEPTANCE_CONTEXT, acceptance_text(plain.terms.plan_hash, good.exchange_key)
     forged = [
-        sign(identity(1).signing, context, plan_hash),  # by another party
-        sign(identity(0).signing, context, plan_hash[::-1]),  # of another plan
-        sign(identity(0).signing, b"another context", plan_hash),
+        sign(identity(1).signing, context, text),  # by another party
+        sign(identity(0).signing, context, acceptance_text("0" * 64, good.exchange_key)),  # of another plan
+        sign(identity(0).signing, context, acceptance_text(plain.terms.plan_hash, bytes(32))),  # of another key
+        sign(identity(0).signing, b"another context", text),
         b"",
         bytes(64),
     ]
@@ -154,6 +155,13 @@ def test_acceptances_are_signatures_of_the_plan(plain):
         text = refused(plain, FailedCheck, 0, good.model_copy(update={"signature": signature}))
         assert text.startswith("party-1: did not sign this plan: ")
     plain.receive(0, good)
+
+
+def test_an_exchange_key_that_hides_nothing_is_refused(plain):
+    flat = bytes(32)  # a point of small order: whatever it is joined with, the secret is zero
+    signature = sign(identity(0).signing, ACCEPTANCE_CONTEXT, acceptance_text(plain.terms.plan_hash, flat))
+    reply = plain.replies()[0].model_copy(update={"exchange_key": flat, "signature": signature})
+    assert refused(plain, FailedCheck, 0, reply).startswith("party-1: joins with an exchange key that hides nothing")
 
 
 def test_acceptances_are_kept(plain):

@@ -37,11 +37,11 @@ def genuine(method: str = "dp-subn", **wishes: Any) -> Manifest:
     terms = terms_of(BITS, ROWS, method=method, update="accumulate", **wishes)
     driver = Driver(terms, random_codes(BITS, ROWS), clear=True)
     receipts: list[list[Receipt]] = [[] for _ in ROWS]
-    acceptances: dict[int, bytes] = {}
+    acceptances: dict[int, Acceptance] = {}
     while (step := driver.state.step) is not None:
         for party, reply in driver.replies().items():
             if isinstance(reply, Acceptance):
-                acceptances[party] = reply.signature
+                acceptances[party] = reply
             cost = step.charge(party), step.delta(party)
             receipts[party].append(receipt(driver, party, step.name, encode(reply), *cost))
             driver.receive(party, reply)
@@ -50,7 +50,8 @@ def genuine(method: str = "dp-subn", **wishes: Any) -> Manifest:
             name=member.name,
             spent=terms.price(party),
             delta=terms.delta(party),
-            acceptance=acceptances[party],
+            exchange_key=acceptances[party].exchange_key,
+            acceptance=acceptances[party].signature,
             receipts=tuple(receipts[party]),
         )
         for party, member in enumerate(terms.plan.members)
@@ -155,6 +156,11 @@ def swap_acceptances(manifest: Json) -> None:
     first["acceptance"], second["acceptance"] = second["acceptance"], first["acceptance"]
 
 
+def swap_exchange_keys(manifest: Json) -> None:
+    first, second = manifest["parties"][:2]
+    first["exchange_key"], second["exchange_key"] = second["exchange_key"], first["exchange_key"]
+
+
 def add_rows_to_a_party(manifest: Json) -> None:
     manifest["plan"]["members"][0]["rows"] += 1
 
@@ -189,6 +195,7 @@ TAMPERINGS: list[tuple[Callable[[Json], None], str]] = [
     (swap_an_answer, "did not sign its receipt for 'correlations'"),
     (drop_a_party, "records of other parties than the plan's"),
     (swap_acceptances, "did not sign this plan"),
+    (swap_exchange_keys, "did not sign this plan"),
     (add_rows_to_a_party, "did not sign this plan"),
     (change_the_schema, "no party can have agreed to this plan"),
     (break_the_schema, "no party can have agreed to this plan"),

@@ -71,7 +71,7 @@ def test_a_step_is_answered_once():
     assert text == "curator: asks for 'correlations' of another plan or step, 'initial/1' is due"
 
 
-@pytest.mark.parametrize("step", ["initial/1", "update/1", "parameters"])
+@pytest.mark.parametrize("step", ["update/1", "parameters"])
 def test_every_stage_is_answered_once(step):
     run, state, task = plain(step)
     party = state.me
@@ -245,6 +245,23 @@ def test_without_keys_there_is_no_sum(small_secret):
     assert text == "curator: sent no keys with the first sum pass 'correlations'"
 
 
+@pytest.mark.parametrize("later", ["update/1", "parameters"])
+def test_keys_come_once_and_with_the_first_sum_alone(small_secret, later):
+    """A second indicator would be kept beside the first one, and stand in its place after a restart."""
+    _, _, first = keyed(small_secret)
+    run = driver(secret=small_secret).run_to(later)
+    party, task = next(iter(run.tasks().items()))
+    assert task.keys is None
+    text = refused(run.parties[party], FailedCheck, task.model_copy(update={"keys": first.keys}))
+    assert text == f"curator: sends keys with {later!r}, which only the first encrypted pass brings"
+
+
+def test_keys_where_nothing_is_encrypted_are_refused(small_secret):
+    _, _, keys = keyed(small_secret)
+    _, state, task = plain("correlations", noise="distributed")
+    assert "sends keys" in refused(state, FailedCheck, task.model_copy(update={"keys": keys.keys}))
+
+
 def test_bad_keys_are_refused(small_secret):
     run, _, task = keyed(small_secret)
     good = task.keys.public_key
@@ -311,11 +328,17 @@ def test_shares_must_be_complete_and_of_full_length(small_secret):
     assert key_refusal(run, padded) == "curator: forwarded a share of the group key that is not 32 bytes long"
 
 
+def joined(run: Driver, me: int) -> PartyState:
+    state = run.parties[me]
+    assert state is not None
+    return state
+
+
 def test_parties_agree_on_places_that_the_curator_cannot_know(small_secret):
     run = driver(secret=small_secret).run_to("correlations")
     asked_of = run.tasks()
     sums = [
-        selected_sums(run.terms, me, identity(me), run.parties[me].share, asked_of[me].keys, Stream.keyed(b"test"))
+        selected_sums(joined(run, me).pair_keys, joined(run, me).share, asked_of[me].keys, Stream.keyed(b"test"))
         for me in range(3)
     ]
     assert len({int(own.bit) for own in sums}) == 3  # everybody another place
@@ -378,6 +401,7 @@ def test_what_is_kept_does_not_print(small_secret):
     run = driver(secret=small_secret).run_to("initial/1")
     state = run.parties[0]
     secrets = [state.share, state.identity.signing.to_bytes(), state.identity.exchange.to_bytes()]
+    secrets.append(state.run_key.to_bytes())
     printed = " ".join(map(repr, (state, state.identity, state.sums, state.sums.pair_keys, run.rows[0])))
     for secret in secrets:
         assert len(secret) == 32
