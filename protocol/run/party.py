@@ -90,8 +90,8 @@ def check_roster(terms: Terms, task: Task) -> None:
     The plan holds the names and keys of all members, so the curator cannot invent a member that takes part.
 
     Privacy: a party's contribution relies on the others' masks and noise. A party therefore sends nothing about its
-    rows before all members have verifiably joined. The keys of this run, from which masks are made, are the members' own:
-    no other key stands under their signatures.
+    rows before all members have verifiably joined. The keys of this run, from which masks are made, are the members'
+    own: no other key stands under their signatures.
     """
     members, roster = terms.plan.members, _roster(task)
     if len(roster) != len(members):
