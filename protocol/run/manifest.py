@@ -52,10 +52,12 @@ class Edges(Frozen):
 
 
 class Cost(Frozen):
-    """What one stage of the run took."""
+    """What one stage of the run took.
+
+    Privacy: its time is left out, since it would tell the public how long parties took to answer.
+    """
 
     name: str
-    seconds: float
     cells: Annotated[int, Field(ge=0)]
     ciphertexts: Annotated[int, Field(ge=0)]
     bytes: Annotated[int, Field(ge=0)]
