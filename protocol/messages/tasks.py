@@ -53,6 +53,7 @@ class Keys(Frozen):
     """What noise mode `selected` needs before the first sum."""
 
     public_key: bytes
+    modulus_proof: bytes
     indicator: bytes
     contributions: tuple[bytes, ...]  # by sender, sealed to the recipient
 

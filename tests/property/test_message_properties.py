@@ -58,7 +58,7 @@ plans = st.builds(
 )
 common = {"plan": hashes, "step": texts}
 several = st.lists(few_bytes, max_size=3).map(tuple)
-keys = st.builds(Keys, public_key=few_bytes, indicator=few_bytes, contributions=several)
+keys = st.builds(Keys, public_key=few_bytes, modulus_proof=few_bytes, indicator=few_bytes, contributions=several)
 messages = st.one_of(
     st.builds(Invitation, **common, proposal=plans, schema_text=texts, blob=st.just(b"")),
     st.builds(Acceptance, **common, signature=few_bytes, contributions=several, blob=st.just(b"")),

@@ -48,7 +48,9 @@ PLAN = Plan(
     key_bits=3072,
     rows=253,
 )
-_KEYS = Keys(public_key=b"\x80\x01", indicator=b"\xff" * 5, contributions=(b"", b"\x00sealed\xfe"))
+_KEYS = Keys(
+    public_key=b"\x80\x01", modulus_proof=b"\x7f" * 3, indicator=b"\xff" * 5, contributions=(b"", b"\x00sealed\xfe")
+)
 _FAMILIES = ((2, ()), (0, (2,)), (1, (0, 2)))
 
 MESSAGES: Mapping[str, Task | Reply] = {
