@@ -30,11 +30,21 @@ class _Half:
         self.p, self.p_squared = p, p * p
         # (1 + n m)^(p-1) = 1 + (p-1) n m modulo p^2, so L = (x - 1) / p gives -q m modulo p.
         self._scale = gmpy2.invert(-q, p)
+        self._root = gmpy2.invert(q, p - 1)  # n = q modulo p - 1
 
     def decrypt(self, ciphertext: mpz) -> mpz:
         # Timing: p - 1 is secret, and powmod_sec performs the same operations for every exponent.
         power = gmpy2.powmod_sec(ciphertext % self.p_squared, self.p - 1, self.p_squared)
         return (power - 1) // self.p * self._scale % self.p
+
+    def power(self, number: mpz, other: mpz) -> mpz:
+        """number^(p q) modulo p^2: what is raised to p there counts modulo p only."""
+        inner = gmpy2.powmod_sec(number % self.p, other, self.p)
+        return gmpy2.powmod_sec(inner, self.p, self.p_squared)
+
+    def root(self, number: mpz) -> mpz:
+        # Timing: as above, the exponent is secret.
+        return gmpy2.powmod_sec(number % self.p, self._root, self.p)
 
 
 class SecretKey:
@@ -46,6 +56,7 @@ class SecretKey:
         self.public = PublicKey(p * q)
         self._p, self._q = _Half(p, q), _Half(q, p)
         self._p_inverse = gmpy2.invert(p, q)
+        self._p_squared_inverse = gmpy2.invert(p * p, q * q)
 
     @classmethod
     def generate(cls, bits: int = DEFAULT_BITS) -> "SecretKey":
@@ -57,9 +68,24 @@ class SecretKey:
         return [self._decrypt(ciphertext) for ciphertext in ciphertexts]
 
     def _decrypt(self, ciphertext: mpz) -> mpz:
-        modulo_p, modulo_q = self._p.decrypt(ciphertext), self._q.decrypt(ciphertext)
-        plaintext = modulo_p + self._p.p * ((modulo_q - modulo_p) * self._p_inverse % self._q.p)
+        plaintext = self._joined(self._p.decrypt(ciphertext), self._q.decrypt(ciphertext))
         return plaintext - self.public.n if 2 * plaintext > self.public.n else plaintext
+
+    def power(self, number: mpz) -> mpz:
+        """Return the n-th power modulo n^2, quicker than without the factors of n."""
+        p, q = self._p, self._q
+        modulo_p, modulo_q = p.power(number, q.p), q.power(number, p.p)
+        return modulo_p + p.p_squared * ((modulo_q - modulo_p) * self._p_squared_inverse % q.p_squared)
+
+    def roots(self, numbers: Iterable[mpz]) -> list[mpz]:
+        """Return the n-th root modulo n of every number; numbers that somebody else chose are not to come here.
+
+        Privacy: the n-th root of a ciphertext is its randomness, which opens it.
+        """
+        return [self._joined(self._p.root(number), self._q.root(number)) for number in numbers]
+
+    def _joined(self, modulo_p: mpz, modulo_q: mpz) -> mpz:
+        return modulo_p + self._p.p * ((modulo_q - modulo_p) * self._p_inverse % self._q.p)
 
     def to_bytes(self) -> bytes:
         """Encode p in the first half of the bytes and q in the second."""

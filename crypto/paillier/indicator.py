@@ -2,13 +2,13 @@
 
 It does not know the secret key: curator and parties both need only the public key.
 
-The curator encrypts a vector with `shares` ones, and the parties permute the places without telling the curator. The
-curator proves that each ciphertext holds 0 or 1 (Cramer, Damgard and Schoenmakers' proof that one of two statements
-holds, made non-interactive by Fiat and Shamir's hash). It also opens the product of all ciphertexts, which shows the
-number of ones. The product alone is not enough: (2, 0, 0) has sum 2.
+The curator encrypts a vector with `shares` ones. It proves that each ciphertext holds 0 or 1 (Cramer, Damgard
+and Schoenmakers' proof that one of two statements holds, made non-interactive by Fiat and Shamir's hash) and
+opens the product of all, which shows how many ones there are. Neither alone is enough: (2, 0, 0) has sum 2.
+A challenge is below every prime factor that n may have; so short a one is guessed, and the proof is repeated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -16,11 +16,23 @@ import gmpy2
 from gmpy2 import mpz
 
 from crypto.errors import MalformedCiphertext, WrongProof
-from crypto.paillier.public import PublicKey, check_ciphertexts, ciphertexts_to_bytes, encrypt, random_unit
+from crypto.paillier.public import (
+    STATISTICAL_BITS,
+    TRIAL_DIVISION,
+    PublicKey,
+    check_ciphertexts,
+    ciphertexts_to_bytes,
+    encrypt,
+    random_unit,
+)
 from crypto.randomness import Stream
 
-_CHALLENGE_BYTES = 16  # challenges stay below every prime factor of n, as the proof's soundness requires
-_CHALLENGES = 1 << (8 * _CHALLENGE_BYTES)
+_CHALLENGES = TRIAL_DIVISION  # no two differ by a multiple of a prime factor of n, as the proof's soundness asks
+_CHALLENGE_BITS = _CHALLENGES.bit_length() - 1
+_CHALLENGE_BYTES = _CHALLENGE_BITS // 8
+REPETITIONS = -(-STATISTICAL_BITS // _CHALLENGE_BITS)
+
+Power = Callable[[mpz], mpz]  # the n-th power modulo n^2 of a number modulo n
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,7 @@ class BitProof:
 
 @dataclass(frozen=True)
 class Indicator:
-    """The curator's message to the parties: ciphertexts, the product of their randomness, and a proof for each."""
+    """The curator's message: ciphertexts, the product of their randomness, and each ciphertext's proofs."""
 
     ciphertexts: tuple[mpz, ...]
     opening: mpz
@@ -52,7 +64,7 @@ class Indicator:
     def from_bytes(cls, key: PublicKey, data: bytes, parties: int) -> "Indicator":
         number = key.ciphertext_bytes // 2
         proof_lengths = [2 * number, 2 * number, number, number, _CHALLENGE_BYTES]
-        lengths = [2 * number] * parties + [number] + proof_lengths * parties
+        lengths = [2 * number] * parties + [number] + proof_lengths * (parties * REPETITIONS)
         if len(data) != sum(lengths):
             raise MalformedCiphertext(
                 f"the indicator has {len(data)} bytes; one for {parties} parties has {sum(lengths)}; stop the run"
@@ -72,34 +84,49 @@ class Indicator:
         return sha256(key.to_bytes() + self.to_bytes(key)).digest()
 
 
-def make_indicator(key: PublicKey, parties: int, shares: int, stream: Stream) -> Indicator:
-    """Encrypt `shares` ones at random places among `parties` and prove it."""
+def make_indicator(
+    key: PublicKey, parties: int, shares: int, stream: Stream, context: bytes, power: Power | None = None
+) -> Indicator:
+    """Encrypt `shares` ones at random places among `parties` and prove it for a context."""
     if not 1 <= shares <= parties:
         raise ValueError(f"{shares} of {parties} shares of noise cannot be kept; keep 1 to {parties}")
     chosen = set(stream.permutation(parties)[:shares])
-    return prove_indicator(key, [int(place in chosen) for place in range(parties)], stream)
+    return prove_indicator(key, [int(place in chosen) for place in range(parties)], stream, context, power)
 
 
-def prove_indicator(key: PublicKey, bits: Sequence[int], stream: Stream) -> Indicator:
-    """Encrypt the given bits and prove that they are bits."""
+def prove_indicator(
+    key: PublicKey, bits: Sequence[int], stream: Stream, context: bytes, power: Power | None = None
+) -> Indicator:
+    """Encrypt the given bits and prove that they are bits; whoever knows the factors of n has a quicker `power`."""
+    power = power or (lambda number: encrypt(key, 0, number))
     randomness = [random_unit(key, stream) for _ in bits]
-    ciphertexts = [encrypt(key, bit, r) for bit, r in zip(bits, randomness, strict=True)]
-    drafts = [_Draft(key, c, bit, stream) for c, bit in zip(ciphertexts, bits, strict=True)]
-    challenge = _challenge(key, ciphertexts, [draft.commitments for draft in drafts])
-    proofs = tuple(draft.finish(key, challenge, r) for draft, r in zip(drafts, randomness, strict=True))
+    ciphertexts = [
+        (1 + key.n * (bit % key.n)) * power(r) % key.n_squared for bit, r in zip(bits, randomness, strict=True)
+    ]
+    drafts = [
+        _Draft(key, c, bit, stream, power) for _ in range(REPETITIONS) for c, bit in zip(ciphertexts, bits, strict=True)
+    ]
+    challenges = _challenges(key, context, ciphertexts, [draft.commitments for draft in drafts])
+    proofs = tuple(
+        draft.finish(key, challenge, r)
+        for draft, challenge, r in zip(drafts, challenges, randomness * REPETITIONS, strict=True)
+    )
     opening = mpz(1)
     for r in randomness:
         opening = opening * r % key.n
     return Indicator(tuple(ciphertexts), opening, proofs)
 
 
-def check_indicator(key: PublicKey, indicator: Indicator, shares: int) -> None:
-    """Raise `WrongProof` unless every ciphertext holds 0 or 1 and exactly `shares` of them hold 1."""
+def check_indicator(key: PublicKey, indicator: Indicator, shares: int, context: bytes) -> None:
+    """Raise `WrongProof` unless every ciphertext holds 0 or 1 and exactly `shares` of them hold 1.
+
+    The context names what the proof was made for: another one's does not fit.
+    """
     _check_numbers(key, indicator)
     if not opens_to(key, indicator.ciphertexts, indicator.opening, shares):
         raise WrongProof(f"the indicator does not keep exactly {shares} shares of noise; stop the run")
-    if not _holds_bits(key, indicator):
-        raise WrongProof("the indicator holds other numbers than zeros and ones; stop the run")
+    if not _holds_bits(key, indicator, context):
+        raise WrongProof("the indicator holds something else than zeros and ones; stop the run")
 
 
 def opens_to(key: PublicKey, ciphertexts: Sequence[mpz], opening: mpz, shares: int) -> bool:
@@ -121,13 +148,13 @@ def hidden_permutation(group_key: bytes, parties: int) -> list[int]:
 class _Draft:
     """A proof before its challenge: the false statement's answer is simulated, the true statement's is committed to."""
 
-    def __init__(self, key: PublicKey, ciphertext: mpz, bit: int, stream: Stream) -> None:
+    def __init__(self, key: PublicKey, ciphertext: mpz, bit: int, stream: Stream, power: Power) -> None:
         self._bit = bit
         self._simulated = stream.below(_CHALLENGES)
         self._answer, self._nonce = random_unit(key, stream), random_unit(key, stream)
-        power = gmpy2.powmod(_residue(key, ciphertext, 1 - bit), self._simulated, key.n_squared)
-        false = encrypt(key, 0, self._answer) * gmpy2.invert(power, key.n_squared) % key.n_squared
-        true = encrypt(key, 0, self._nonce)
+        claimed = gmpy2.powmod(_residue(key, ciphertext, 1 - bit), self._simulated, key.n_squared)
+        false = power(self._answer) * gmpy2.invert(claimed, key.n_squared) % key.n_squared
+        true = power(self._nonce)
         self.commitments = (true, false) if bit == 0 else (false, true)
 
     def finish(self, key: PublicKey, challenge: int, randomness: mpz) -> BitProof:
@@ -138,24 +165,33 @@ class _Draft:
         return BitProof(self.commitments, (self._answer, answer), self._simulated)
 
 
-def _holds_bits(key: PublicKey, indicator: Indicator) -> bool:
-    """Whether answer^n = commitment * residue^challenge for every statement, checked as one equation of random powers.
+def _holds_bits(key: PublicKey, indicator: Indicator, context: bytes) -> bool:
+    """Whether answer^n = commitment * residue^challenge for every statement and repetition, in a few random products.
 
-    Soundness: consider the quotient by the n-th powers, a cyclic group of order n. A wrong equation is not zero there.
-    Random coefficients of 128 bits take the sum of all equations to zero with probability at most 2^-128, since n has
-    no small factor. Equality up to n-th powers is enough, because the claim is only that a residue is an n-th power.
+    Soundness: in the quotient by the n-th powers, a cyclic group of order n, a wrong equation is not zero modulo some
+    prime factor of n, and random coefficients below all these take the sum of all equations to zero there with
+    probability at most 1/65536 a product. Up to n-th powers is all that is claimed: a residue is one, or it is not.
     """
-    challenge = _challenge(key, indicator.ciphertexts, [proof.commitments for proof in indicator.proofs])
-    coefficients = Stream.keyed(indicator.digest(key), b"batch of proofs")
+    commitments = [proof.commitments for proof in indicator.proofs]
+    challenges = _challenges(key, context, indicator.ciphertexts, commitments)
+    stream = Stream.keyed(indicator.digest(key), b"batch of proofs")
+    return all(_holds_one_batch(key, indicator, challenges, stream) for _ in range(REPETITIONS))
+
+
+def _holds_one_batch(key: PublicKey, indicator: Indicator, challenges: Sequence[int], stream: Stream) -> bool:
     answers, claims = mpz(1), mpz(1)
-    for ciphertext, proof in zip(indicator.ciphertexts, indicator.proofs, strict=True):
+    parties = len(indicator.ciphertexts)
+    exponents = [[0, 0] for _ in indicator.ciphertexts]
+    for place, (proof, challenge) in enumerate(zip(indicator.proofs, challenges, strict=True)):
         parts = (proof.challenge_for_zero, (challenge - proof.challenge_for_zero) % _CHALLENGES)
         for bit in (0, 1):
-            coefficient = coefficients.bits(8 * _CHALLENGE_BYTES)
-            residue = gmpy2.powmod(_residue(key, ciphertext, bit), coefficient * parts[bit], key.n_squared)
-            commitment = gmpy2.powmod(proof.commitments[bit], coefficient, key.n_squared)
-            claims = claims * residue * commitment % key.n_squared
+            coefficient = stream.bits(_CHALLENGE_BITS)
+            exponents[place % parties][bit] += coefficient * parts[bit]
+            claims = claims * gmpy2.powmod(proof.commitments[bit], coefficient, key.n_squared) % key.n_squared
             answers = answers * gmpy2.powmod(proof.answers[bit], coefficient, key.n) % key.n
+    for ciphertext, pair in zip(indicator.ciphertexts, exponents, strict=True):
+        for bit, exponent in enumerate(pair):
+            claims = claims * gmpy2.powmod(_residue(key, ciphertext, bit), exponent, key.n_squared) % key.n_squared
     return bool(encrypt(key, 0, answers) == claims)
 
 
@@ -164,18 +200,23 @@ def _residue(key: PublicKey, ciphertext: mpz, bit: int) -> mpz:
     return ciphertext * (1 - bit * key.n) % key.n_squared
 
 
-def _challenge(key: PublicKey, ciphertexts: Sequence[mpz], commitments: Sequence[tuple[mpz, mpz]]) -> int:
-    """Fiat and Shamir's challenge: a hash of everything that the prover had fixed before."""
-    fixed = [key.to_bytes(), len(ciphertexts).to_bytes(4, "big"), ciphertexts_to_bytes(key, ciphertexts)]
+def _challenges(
+    key: PublicKey, context: bytes, ciphertexts: Sequence[mpz], commitments: Sequence[tuple[mpz, mpz]]
+) -> list[int]:
+    """Return every proof's challenge, one for each repetition: the hash of everything that the prover fixed before."""
+    fixed = [sha256(context).digest(), key.to_bytes(), len(ciphertexts).to_bytes(4, "big")]
+    fixed += [ciphertexts_to_bytes(key, ciphertexts)]
     fixed += [ciphertexts_to_bytes(key, pair) for pair in commitments]
     digest = sha256(b"dp-subn v1 indicator " + b"".join(fixed)).digest()
-    return int.from_bytes(digest[:_CHALLENGE_BYTES], "big")
+    starts = range(0, REPETITIONS * _CHALLENGE_BYTES, _CHALLENGE_BYTES)
+    once = [int.from_bytes(digest[start : start + _CHALLENGE_BYTES], "big") for start in starts]
+    return [challenge for challenge in once for _ in ciphertexts]
 
 
 def _check_numbers(key: PublicKey, indicator: Indicator) -> None:
     """Check that every number from outside is a unit in its range."""
-    if len(indicator.proofs) != len(indicator.ciphertexts):
-        raise WrongProof("the indicator does not have one proof for each ciphertext; stop the run")
+    if len(indicator.proofs) != len(indicator.ciphertexts) * REPETITIONS:
+        raise WrongProof(f"the indicator does not bring {REPETITIONS} proofs per ciphertext; stop the run")
     commitments = [commitment for proof in indicator.proofs for commitment in proof.commitments]
     check_ciphertexts(key, [*indicator.ciphertexts, *commitments])
     answers = [answer for proof in indicator.proofs for answer in proof.answers]

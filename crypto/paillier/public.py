@@ -20,7 +20,7 @@ from crypto.randomness import Stream
 DEFAULT_BITS = 3072
 SMALLEST_BITS = 2048
 LARGEST_BITS = 8192
-_TRIAL_DIVISION = 1 << 16  # every prime below this number is tried as a factor of a key from outside
+TRIAL_DIVISION = 1 << 16  # every prime below this number is tried as a factor of a key from outside
 STATISTICAL_BITS = 128  # a value of this many bits more than its modulus is uniform up to 2^-128
 
 
@@ -55,14 +55,14 @@ class PublicKey:
         return key
 
     def validate(self, smallest_bits: int = SMALLEST_BITS) -> None:
-        """Check the modulus as far as possible without its factors; packing.md names the properties left unchecked."""
+        """Check the modulus as far as possible without its factors; `crypto.paillier.modulus` proves the rest."""
         if not smallest_bits <= self.bits <= LARGEST_BITS or self.bits % 8:
             raise MalformedKey(
                 f"a Paillier key of {self.bits} bits was offered; {smallest_bits} to {LARGEST_BITS} bits, "
                 "a multiple of 8, are accepted"
             )
         if gmpy2.gcd(self.n, _primorial()) != 1:
-            raise MalformedKey(f"the Paillier modulus has a prime factor below {_TRIAL_DIVISION}; ask for a new key")
+            raise MalformedKey(f"the Paillier modulus has a prime factor below {TRIAL_DIVISION}; ask for a new key")
         if gmpy2.is_power(self.n):
             raise MalformedKey("the Paillier modulus is a perfect power; ask for a new key")
         if gmpy2.is_prime(self.n):
@@ -71,7 +71,7 @@ class PublicKey:
 
 @cache
 def _primorial() -> mpz:
-    return gmpy2.primorial(_TRIAL_DIVISION)
+    return gmpy2.primorial(TRIAL_DIVISION)
 
 
 def _bytes(value: mpz, length: int) -> bytes:

@@ -16,6 +16,7 @@ from crypto.sampling.coins import WORD_BITS, Coins, exponential_digits, uniform_
 _CHUNK = 1 << 14
 _WEIGHT_BITS = 192
 _TICKET_BITS = 64
+_LIFT_BITS = 32
 
 
 def bernoulli_exp(
@@ -59,9 +60,11 @@ def exponential_choice(
 ) -> int:
     """Choose candidate i with probability proportional to exp(rate * score_i): the exponential mechanism, by inversion.
 
-    A uniform share of the total weight falls into the interval of one candidate, which is chosen. Weights are
-    enclosed in integers. While the enclosures leave two candidates possible, the weights and the uniform number get
-    more digits.
+    The candidate is the one in whose interval a uniform share of the total weight falls. Weights are enclosed in
+    integers; while the enclosures leave two candidates possible, weights and uniform number get more digits.
+
+    Privacy: Python's integers take longer the longer they are. Here every weight is lifted by 2**(bits + 32), so that
+    all have one length and the operations depend on the rate and the number of candidates alone.
     """
     behind = _behind_best(scores, rate)
     bits = drawn = 0
@@ -69,10 +72,11 @@ def exponential_choice(
         bits += weight_bits
         drawn = drawn << weight_bits | stream.bits(weight_bits)
         low, high = cumulative_weights(behind, rate, bits)
-        earliest = np.count_nonzero(high <= (drawn * low[-1] >> bits))
-        latest = np.count_nonzero(low <= ((drawn + 1) * high[-1] >> bits))
+        lifts = (np.arange(1, behind.size + 1).astype(np.object_)) << (bits + _LIFT_BITS)
+        earliest = _count_up_to(drawn * (low[-1] - lifts[-1]) >> bits, high, lifts, bits)
+        latest = _count_up_to((drawn + 1) * (high[-1] - lifts[-1]) >> bits, low, lifts, bits)
         if earliest == latest:
-            return int(earliest)
+            return earliest
 
 
 def _behind_best(scores: NDArray[np.int64], rate: Fraction) -> NDArray[np.uint64]:
@@ -107,17 +111,30 @@ def one_of(accepted: NDArray[np.bool_], stream: Stream, ticket_bits: int = _TICK
 def cumulative_weights(
     behind: NDArray[np.uint64], rate: Fraction, bits: int
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Lower and upper bounds on 2**bits times the running sums of exp(-rate * behind)."""
+    """Bounds below and above of 2**bits times the running sums of exp(-rate * behind), with the lifts of all before."""
     factors = _factors(rate, bits)
-    behind = np.minimum(behind, np.uint64(min(_negligible(rate, bits), 2**64 - 1)))
-    weights = np.full(behind.size, 1 << bits, dtype=np.object_)
-    for place, powers in enumerate(factors):
-        digit = (behind >> np.uint64(8 * place)) & np.uint64(255)
-        weights = weights * powers[digit] >> bits
-    low = np.cumsum(weights)
-    # Every factor is at most 1 and less than one unit too low. Rounding a product loses less than one more unit.
+    low = np.cumsum(_weights(behind, rate, bits))
+    # Every factor is at most 1 and less than one unit too low, and so is every product's rounding.
     high = low + 2 * len(factors) * np.arange(1, behind.size + 1).astype(np.object_)
     return low, high
+
+
+def _weights(behind: NDArray[np.uint64], rate: Fraction, bits: int) -> NDArray[np.object_]:
+    """2**bits exp(-rate * behind), rounded down and lifted: for lifted w and p, the lifted w p / 2**bits, and so on."""
+    behind = np.minimum(behind, np.uint64(min(_negligible(rate, bits), 2**64 - 1)))
+    lift_bits = bits + _LIFT_BITS
+    lifts = (1 << 2 * lift_bits) + (1 << (lift_bits + bits))
+    weights = np.full(behind.size, (1 << lift_bits) + (1 << bits), dtype=np.object_)
+    for place, powers in enumerate(_factors(rate, bits)):
+        factor = powers[(behind >> np.uint64(8 * place)) & np.uint64(255)]
+        weights = (weights * factor + lifts - ((weights + factor) << lift_bits)) >> bits
+    return weights
+
+
+def _count_up_to(bound: int, sums: NDArray[np.object_], lifts: NDArray[np.object_], bits: int) -> int:
+    """How many sums, without their lifts, do not exceed the bound: differences are shifted to 1 or 0, not compared."""
+    far = bits + 2 * _LIFT_BITS
+    return int(((lifts + (bound + (1 << far)) - sums) >> far).sum())
 
 
 def _negligible(rate: Fraction, bits: int) -> int:
@@ -127,9 +144,10 @@ def _negligible(rate: Fraction, bits: int) -> int:
 
 @lru_cache(maxsize=16)
 def _factors(rate: Fraction, bits: int) -> list[NDArray[np.object_]]:
-    """Tabulate 2**bits * exp(-rate * digit * 256**place), rounded down: per byte of a distance, for all 256 digits."""
+    """For every byte of a distance: 2**bits * exp(-rate * digit * 256**place), rounded down, lifted, for all digits."""
     places = -(-_negligible(rate, bits).bit_length() // 8)
     return [
         np.array([1 << bits, *(exponential_digits(rate * digit * 256**place, bits) for digit in range(1, 256))], object)
+        + (1 << (bits + _LIFT_BITS))
         for place in range(min(places, 8))
     ]

@@ -241,9 +241,9 @@ def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, 
 
 
 def _say_what_it_took(wishes: DemoOptions, manifest: Manifest) -> None:
-    _say(f"\n{'phase':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
+    _say(f"\n{'phase':14} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
     for phase in manifest.phases:
-        _say(f"{phase.name:14} {phase.seconds:8.2f} {phase.cells:10,} {phase.ciphertexts:12,} {phase.bytes:12,}")
+        _say(f"{phase.name:14} {phase.cells:10,} {phase.ciphertexts:12,} {phase.bytes:12,}")
     result = wishes.folder / "result"
     _say(f"\ntable     {result / 'table.csv'}")
     _say(f"manifest  {result / 'manifest.json'} (check it: subn verify {result / 'manifest.json'})")

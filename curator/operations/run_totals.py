@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select
 
 from curator.results.publication import stage_costs
 from curator.store import run_records as records
-from curator.store.run_records import ReplyRecord, RunRecord
+from curator.store.run_records import EventRecord, ReplyRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties, runs
 from protocol.messages.http import RunStateName
@@ -78,9 +78,10 @@ def _add(figures: Figures, db: Connection, record: RunRecord, end: int) -> None:
     method = str(json.loads(record.plan)["method"])
     stages = {event.data["step"]: str(event.data["stage"]) for event in events if event.kind == "step"}
     received = _received(replies, stages)
-    for cost in stage_costs(replies, events, end):
+    for stage, seconds in _seconds(events, end).items():
+        figures.seconds[method, stage] += seconds
+    for cost in stage_costs(replies, events):
         place = (method, cost.name)
-        figures.seconds[place] += cost.seconds
         figures.cells[place] += cost.cells
         figures.ciphertexts[place] += cost.ciphertexts
         figures.bytes["in", *place] += received[cost.name]
@@ -90,6 +91,16 @@ def _add(figures: Figures, db: Connection, record: RunRecord, end: int) -> None:
         account = reply.party, record.schema_hash[:_SCHEMA_DIGITS]
         figures.charges[account] += Fraction(reply.charge)
         figures.deltas[account] += Fraction(reply.delta)
+
+
+def _seconds(events: Sequence[EventRecord], end: int) -> Mapping[str, float]:
+    """Return for every stage the time from the beginning of each of its steps to the next one's."""
+    begun = [event for event in events if event.kind == "step"]
+    found: dict[str, float] = defaultdict(float)
+    for event, ended in zip(begun, [*(event.at for event in begun[1:]), end], strict=True):
+        if event.data["step"]:
+            found[event.data["stage"]] += (ended - event.at) / 1000
+    return found
 
 
 def _received(replies: Sequence[ReplyRecord], stages: Mapping[str, str]) -> Counter[str]:

@@ -80,20 +80,18 @@ def synthetic_labels(
         yield labels(terms.schema, codes, labelling)
 
 
-def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[EventRecord], now: int) -> list[Cost]:
-    """What every stage took: time from its first step's beginning, work, and bytes in both directions."""
-    begun = [event for event in events if event.kind == "step"]
+def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[EventRecord]) -> list[Cost]:
+    """What every stage took: work, and bytes in both directions."""
     received: Counter[str] = Counter()
     for reply in replies:
         received[reply.step] += reply.size
     found: dict[str, Cost] = {}
-    for event, ended in zip(begun, [*(event.at for event in begun[1:]), now], strict=True):
+    for event in events:
         data = event.data
-        if data["step"]:
-            former = found.get(data["stage"], Cost(name=data["stage"], seconds=0.0, cells=0, ciphertexts=0, bytes=0))
+        if event.kind == "step" and data["step"]:
+            former = found.get(data["stage"], Cost(name=data["stage"], cells=0, ciphertexts=0, bytes=0))
             found[data["stage"]] = Cost(
                 name=former.name,
-                seconds=former.seconds + (ended - event.at) / 1000,
                 cells=former.cells + data["cells"],
                 ciphertexts=former.ciphertexts + data["ciphertexts"],
                 bytes=former.bytes + data["bytes"] + received[data["step"]],

@@ -303,7 +303,7 @@ class Orchestrator:
             seed = records.find_recovery(db, live.run).synthesis_seed
             replies, events = records.replies_of_run(db, live.run), records.events_after(db, live.run)
         try:
-            costs = stage_costs(replies, events, now)
+            costs = stage_costs(replies, events)
             outputs = publish(self.folder(live.run), live.at.state, replies, costs, seed, self._keys.signing, now)
         except OSError:
             raise

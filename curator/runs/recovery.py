@@ -57,6 +57,7 @@ def begun(
         "first_variable": first_variable,
         "synthesis_seed": seams.streams("synthesis").take(KEY_BYTES),
         "public_key": made.public.public_key if made else None,
+        "modulus_proof": made.public.modulus_proof if made else None,
         "indicator": made.public.indicator if made else None,
         "secret": keys.seal(made.secret, plan.run, seams.streams("seal")) if made else None,
     }
@@ -81,7 +82,7 @@ def _replayed(db: Connection, record: RunRecord, terms: Terms, keys: CuratorKeys
     opening = seams.crypto.opening(terms.plan, secret)
     public = None
     if found.public_key is not None and found.indicator is not None:
-        public = RunKeys(found.public_key, found.indicator)
+        public = RunKeys(found.public_key, found.modulus_proof or b"", found.indicator)
     numbers = {member.name: number for number, member in enumerate(terms.plan.members)}
     answers = ((numbers[party], body) for party, body in records.bodies_of_run(db, record.id))
     return replayed(begin(terms, found.first_variable, public), answers, record.step, opening), opening

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from crypto.paillier.indicator import make_indicator
+from crypto.paillier.modulus import prove_modulus
 from crypto.paillier_secret import SecretKey, require_gmp
 from crypto.randomness import Stream
 from protocol.plan.plan import Plan
 from protocol.run.curator import RunKeys
 from protocol.secure_sum.plain import PlainOpening
-from protocol.secure_sum.selected import SelectedOpening
+from protocol.secure_sum.selected import SelectedOpening, proven_for
 from protocol.secure_sum.sums import CuratorSums
 
 
@@ -20,6 +21,13 @@ from protocol.secure_sum.sums import CuratorSums
 class NewKeys:
     public: RunKeys
     secret: bytes
+
+
+def public_half(secret: SecretKey, plan: Plan, stream: Stream) -> RunKeys:
+    """Return what the parties of a plan are shown of a key, with its proofs and a new indicator."""
+    key, context = secret.public, proven_for(plan)
+    indicator = make_indicator(key, plan.parties, plan.noise_shares, stream, context, secret.power)
+    return RunKeys(key.to_bytes(), prove_modulus(key, context, secret.roots), indicator.to_bytes(key))
 
 
 class RunCrypto(Protocol):
@@ -37,8 +45,7 @@ class PaillierCrypto:
             return None
         require_gmp()
         secret = self.draw(plan.key_bits)
-        indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, stream)
-        return NewKeys(RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public)), secret.to_bytes())
+        return NewKeys(public_half(secret, plan, stream), secret.to_bytes())
 
     def draw(self, bits: int) -> SecretKey:
         return SecretKey.generate(bits)

@@ -65,6 +65,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     # 4: zcdp: what an answer costs in delta, beside its epsilon
     _execute("ALTER TABLE replies ADD COLUMN delta TEXT NOT NULL DEFAULT '0'"),
+    # 5: the proof of a run's Paillier modulus
+    _execute("ALTER TABLE runs ADD COLUMN modulus_proof BYTES"),
 )
 
 

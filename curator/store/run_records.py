@@ -72,6 +72,7 @@ class Recovery:
     first_variable: int
     synthesis_seed: bytes
     public_key: bytes | None
+    modulus_proof: bytes | None
     indicator: bytes | None
     secret: bytes | None
 

@@ -111,6 +111,7 @@ runs = Table(
     _needed("first_variable", BigInteger),
     _needed("synthesis_seed", LargeBinary),
     Column("public_key", LargeBinary),
+    Column("modulus_proof", LargeBinary),  # NULL also in runs that began before there were any
     Column("indicator", LargeBinary),
     Column("secret", LargeBinary),  # sealed under the master key; NULL when the run is over
     Column("outputs", Text),  # SHA-256 of every published file, when the run has finished

@@ -57,6 +57,7 @@ class Keys(Frozen):
     """Keys that each party needs before the first sum in noise mode `selected`."""
 
     public_key: bytes
+    modulus_proof: bytes
     indicator: bytes
     contributions: tuple[bytes, ...]  # by sender, sealed to the recipient
 

@@ -25,9 +25,10 @@ from protocol.stages.registry import stage_of
 
 @dataclass(frozen=True)
 class RunKeys:
-    """The public half of a run's Paillier key, and the encrypted indicator (noise mode `selected`)."""
+    """The public half of a run's Paillier key with its proof, and the encrypted indicator (noise mode `selected`)."""
 
     public_key: bytes
+    modulus_proof: bytes
     indicator: bytes
 
 
@@ -160,6 +161,10 @@ def _with_keys(state: RunState, party: int, task: Task) -> Task:
     assert isinstance(task, Count)
     assert state.keys is not None
     contributions = tuple(state.acceptances[sender].contributions[party] for sender in sorted(state.acceptances))
-    public_key, indicator = state.keys.public_key, state.keys.indicator
-    keys = Keys(public_key=public_key, indicator=indicator, contributions=contributions)
+    keys = Keys(
+        public_key=state.keys.public_key,
+        modulus_proof=state.keys.modulus_proof,
+        indicator=state.keys.indicator,
+        contributions=contributions,
+    )
     return task.model_copy(update={"keys": keys})

@@ -53,10 +53,12 @@ class Edges(Frozen):
 
 
 class Cost(Frozen):
-    """Time and traffic of one stage of the run."""
+    """Traffic of one stage of the run.
+
+    Privacy: its time is left out, since it would tell the public how long parties took to answer.
+    """
 
     name: str
-    seconds: float
     cells: Annotated[int, Field(ge=0)]
     ciphertexts: Annotated[int, Field(ge=0)]
     bytes: Annotated[int, Field(ge=0)]

@@ -12,15 +12,23 @@ from crypto.errors import CryptoError
 from crypto.masking import mask_residues
 from crypto.paillier.blinding import Blinder, RerandomiserPool
 from crypto.paillier.indicator import Indicator, check_indicator, hidden_permutation
+from crypto.paillier.modulus import check_modulus
 from crypto.paillier.public import PublicKey, ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
 from crypto.randomness import Stream, derive_key
 from protocol.errors import CURATOR, FailedCheck
+from protocol.exact import canonical_json
 from protocol.messages.tasks import Keys
+from protocol.plan.plan import Plan
 from protocol.privacy.layout import Layout, Vector, joined
 from protocol.privacy.noise_modes import NoiseMode, Selected
 from protocol.secure_sum.keys import PairKeys, group_key
 
 _EXPECTED_CIPHERTEXTS = 256  # of a whole run, roughly: sets the size of the re-randomisers' tables
+
+
+def proven_for(plan: Plan) -> bytes:
+    """Name plan, run and shares of noise, for which the curator proves its key and its indicator."""
+    return canonical_json([plan.hash(), plan.run, plan.noise_shares])
 
 
 def selected_sums(pairs: PairKeys, share: bytes, keys: Keys, stream: Stream) -> "SelectedSums":
@@ -29,7 +37,9 @@ def selected_sums(pairs: PairKeys, share: bytes, keys: Keys, stream: Stream) -> 
     try:
         public = PublicKey.from_bytes(keys.public_key, smallest_bits=plan.key_bits)
         indicator = Indicator.from_bytes(public, keys.indicator, plan.parties)
-        check_indicator(public, indicator, plan.noise_shares)
+        context = proven_for(plan)
+        check_modulus(public, keys.modulus_proof, context)
+        check_indicator(public, indicator, plan.noise_shares, context)
     except CryptoError as error:
         raise FailedCheck(CURATOR, f"sent keys that this party does not accept: {error}") from error
     if public.bits != plan.key_bits:

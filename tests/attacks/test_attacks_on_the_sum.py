@@ -19,6 +19,7 @@ from crypto.randomness import Stream
 from crypto.sampling.laplace import discrete_laplace, laplace_bound
 
 ALPHA = Fraction(1, 20)
+CONTEXT = b"a plan, its run and its shares"
 BOUND = laplace_bound(ALPHA)
 PACKING = Packing.fit(512, 1000, 2 * BOUND)
 CELLS = 60
@@ -102,7 +103,7 @@ class TestCuratorShowsPartiesDifferentIndicators:
 
     def test_masks_bound_to_the_indicator_do_not_cancel(self, small_secret: SecretKey) -> None:
         key, stream = small_secret.public, Stream.system()
-        seen = [make_indicator(key, 3, 1, stream).digest(key) for _ in range(3)]
+        seen = [make_indicator(key, 3, 1, stream, CONTEXT).digest(key) for _ in range(3)]
         sent, _ = contributions(small_secret, VALUES, masks_for(small_secret, seen), [0, 0, 0])
         with pytest.raises(BrokenSum):
             PACKING.unpack(small_secret.decrypt(multiply(key, sent)), CELLS)

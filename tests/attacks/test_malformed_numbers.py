@@ -13,6 +13,8 @@ from crypto.paillier.public import PublicKey, check_ciphertexts, encrypt
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 
+CONTEXT = b"a plan, its run and its shares"
+
 
 @pytest.mark.parametrize("n", [15, 1 << 64, 101, 3**80], ids=["fifteen", "2^64", "prime", "power"])
 def test_phe_encrypts_under_any_key_and_we_refuse(n: int) -> None:
@@ -47,32 +49,32 @@ def test_phe_takes_ciphertexts_that_are_none_and_we_refuse(small_secret: SecretK
 )
 def test_indicator_without_two_ones_is_refused(small_secret: SecretKey, values: list[int]) -> None:
     key = small_secret.public
-    forged = prove_indicator(key, values, Stream.system())
+    forged = prove_indicator(key, values, Stream.system(), CONTEXT)
     assert opens_to(key, forged.ciphertexts, forged.opening, 2) == (sum(values) == 2)
     with pytest.raises(WrongProof):
-        check_indicator(key, forged, 2)
+        check_indicator(key, forged, 2, CONTEXT)
 
 
 def test_proofs_of_honest_bits_do_not_carry_over(small_secret: SecretKey) -> None:
     key, stream = small_secret.public, Stream.system()
-    honest, forged = prove_indicator(key, [1, 1, 0], stream), prove_indicator(key, [2, 0, 0], stream)
+    honest, forged = prove_indicator(key, [1, 1, 0], stream, CONTEXT), prove_indicator(key, [2, 0, 0], stream, CONTEXT)
     assert opens_to(key, forged.ciphertexts, forged.opening, 2)
     with pytest.raises(WrongProof, match="zeros and ones"):
-        check_indicator(key, replace(forged, proofs=honest.proofs), 2)
+        check_indicator(key, replace(forged, proofs=honest.proofs), 2, CONTEXT)
 
 
 def test_indicator_of_the_size_of_n_is_refused(small_secret: SecretKey) -> None:
     # (1 + n)^n = 1: opening the product says nothing about multiples of n, so the bits must be proven one by one.
     key, stream = small_secret.public, Stream.system()
     half = (key.n + 1) // 2
-    forged = prove_indicator(key, [int(half), int(key.n - half), 2], stream)
+    forged = prove_indicator(key, [int(half), int(key.n - half), 2], stream, CONTEXT)
     assert opens_to(key, forged.ciphertexts, forged.opening, 2)
     with pytest.raises(WrongProof, match="zeros and ones"):
-        check_indicator(key, forged, 2)
+        check_indicator(key, forged, 2, CONTEXT)
 
 
 def test_ciphertext_in_bytes_with_a_factor_of_n_is_refused(small_secret: SecretKey) -> None:
     key = small_secret.public
-    data = prove_indicator(key, [1, 0], Stream.system()).to_bytes(key)
+    data = prove_indicator(key, [1, 0], Stream.system(), CONTEXT).to_bytes(key)
     with pytest.raises(MalformedCiphertext, match="ciphertext 1 shares a factor"):
         Indicator.from_bytes(key, data[:128] + key.n.to_bytes(128, "big") + data[256:], 2)

@@ -18,6 +18,7 @@ from phe.paillier import EncryptedNumber, PaillierPrivateKey, PaillierPublicKey
 from crypto.masking import mask_residues, pair_key
 from crypto.paillier.blinding import Blinder
 from crypto.paillier.indicator import Indicator, check_indicator, hidden_permutation, make_indicator
+from crypto.paillier.modulus import check_modulus, prove_modulus
 from crypto.paillier.packing import Packing
 from crypto.paillier.public import PublicKey, ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
 from crypto.paillier_secret import SecretKey
@@ -28,6 +29,7 @@ CELLS = 20_000
 TOTAL_BOUND = 45_222
 ALPHA = Fraction(1, 20)  # epsilon 0.1, sensitivity 2
 SHARES = 2
+CONTEXT = b"a plan, its run and its shares"
 ROUNDS = 3
 SAMPLE = {2048: 24, 3072: 12}  # cells per round
 
@@ -95,14 +97,17 @@ def fast_seconds(secret: SecretKey, parties: int) -> tuple[dict[str, float], int
     values, _ = _data(parties, CELLS, stream)
     pairs = _pair_keys(parties, stream)
     with clock.of("curator: indicator"):
-        sent = make_indicator(key, parties, SHARES, stream).to_bytes(key)
+        sent = make_indicator(key, parties, SHARES, stream, CONTEXT).to_bytes(key)
+    with clock.of("curator: proof of the modulus"):
+        proof = prove_modulus(key, CONTEXT, secret.roots)
     places = hidden_permutation(stream.take(32), parties)
     received, noises = [], []
     for party in range(parties):
         with clock.of("party: check key and indicator"):
             public = PublicKey.from_bytes(key.to_bytes())
+            check_modulus(public, proof, CONTEXT)
             indicator = Indicator.from_bytes(public, sent, parties)
-            check_indicator(public, indicator, SHARES)
+            check_indicator(public, indicator, SHARES, CONTEXT)
         with clock.of("party: tables"):
             blinder = Blinder(public, indicator.ciphertexts[places[party]], packing, bound, count, stream)
         with clock.of("party: re-randomisers"):

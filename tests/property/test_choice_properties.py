@@ -30,8 +30,11 @@ def test_only_differences_of_scores_matter(scores: np.ndarray, rate: Fraction, s
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8), RATES, st.sampled_from([1, 3, 8, 24]))
 def test_weights_are_enclosed_by_their_bounds(behind: list[int], rate: Fraction, bits: int) -> None:
     """Bounds with few digits contain bounds with 64 more, which are 2**64 times tighter."""
-    low, high = cumulative_weights(np.array(behind, dtype=np.uint64), rate, bits)
-    finer_low, finer_high = cumulative_weights(np.array(behind, dtype=np.uint64), rate, bits + 64)
+    distances, places = np.array(behind, dtype=np.uint64), np.arange(1, len(behind) + 1).astype(object)
+    low, high = (bound - (places << (bits + 32)) for bound in cumulative_weights(distances, rate, bits))
+    finer_low, finer_high = (
+        bound - (places << (bits + 96)) for bound in cumulative_weights(distances, rate, bits + 64)
+    )
     assert all(low * 2**64 <= finer_high)
     assert all(finer_low <= high * 2**64)
     reference = np.cumsum(np.exp(-float(rate) * np.array(behind, dtype=float)))

@@ -62,7 +62,7 @@ common = {"plan": hashes, "step": texts}
 several = st.lists(few_bytes, max_size=3).map(tuple)
 run_keys = st.binary(min_size=32, max_size=32)
 rosters = st.lists(st.builds(Joined, exchange_key=run_keys, signature=few_bytes), max_size=3).map(tuple)
-keys = st.builds(Keys, public_key=few_bytes, indicator=few_bytes, contributions=several)
+keys = st.builds(Keys, public_key=few_bytes, modulus_proof=few_bytes, indicator=few_bytes, contributions=several)
 messages = st.one_of(
     st.builds(Invitation, **common, proposal=plans, schema_text=texts, blob=st.just(b"")),
     st.builds(

@@ -19,6 +19,7 @@ from tests.reference import one_ciphertext_per_cell as percell
 from tests.support.effort import examples
 
 NOISE = 64
+CONTEXT = b"a plan, its run and its shares"
 
 
 def pair_keys(parties: int, context: bytes) -> list[dict[int, bytes]]:
@@ -46,8 +47,8 @@ def test_secure_sum_is_the_sum_and_the_selected_noise(
     parties, cells = values.shape
     key, stream = small_secret.public, Stream.system()
     packing = Packing.fit(key.bits, int(values.sum(axis=0).max()), shares * NOISE)
-    indicator = make_indicator(key, parties, shares, stream)
-    check_indicator(key, indicator, shares)
+    indicator = make_indicator(key, parties, shares, stream, CONTEXT)
+    check_indicator(key, indicator, shares, CONTEXT)
     places, pairs = hidden_permutation(stream.take(32), parties), pair_keys(parties, indicator.digest(key))
     count = packing.ciphertexts(cells)
     received = []
@@ -72,7 +73,7 @@ def test_fast_path_equals_the_reference(
     parties, cells = values.shape
     key, stream = small_secret.public, Stream.system()
     shares = min(case[2], parties)
-    indicator = make_indicator(key, parties, shares, stream)
+    indicator = make_indicator(key, parties, shares, stream, CONTEXT)
     pairs = pair_keys(parties, b"reference")
     packing = Packing.fit(key.bits, int(values.sum(axis=0).max()), shares * NOISE)
     fast, reference = [], []

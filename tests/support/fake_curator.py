@@ -15,17 +15,17 @@ import httpx
 from fastapi import FastAPI, Request, Response
 
 from crypto.errors import BrokenSeal
-from crypto.paillier.indicator import make_indicator
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
+from curator.runs.run_crypto import public_half
 from protocol.errors import PeerError
 from protocol.exact import canonical_json
 from protocol.messages import signatures as a
 from protocol.messages.pins import joined, pin_of
 from protocol.messages.tasks import Refusal, decode, encode
 from protocol.plan.terms import Terms
-from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
+from protocol.run.curator import RunState, begin, receive, tasks
 from protocol.secure_sum.plain import PlainOpening
 from protocol.secure_sum.selected import SelectedOpening
 from protocol.secure_sum.sums import CuratorSums
@@ -93,8 +93,7 @@ class FakeCurator:
         plan, keys, opening = terms.plan, None, PlainOpening(terms.plan)
         if plan.uses_paillier:
             assert secret is not None
-            indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, Stream.keyed(b"indicator"))
-            keys = RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public))
+            keys = public_half(secret, plan, Stream.keyed(b"indicator"))
             opening = SelectedOpening(plan.noise_mode, secret.public, secret.decrypt)
         self.runs[plan.run] = FakeRun(begin(terms, 0, keys), opening)
         return self.runs[plan.run]

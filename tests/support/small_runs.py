@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from crypto.paillier.indicator import make_indicator
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
 from curator.experiments.simulation import ClearOpening, ClearSums, member_of
+from curator.runs.run_crypto import public_half
 from protocol.identity import Identity
 from protocol.messages.tasks import Reply, Task, decode, encode
 from protocol.plan.plan import Member, Plan
@@ -23,7 +23,7 @@ from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout
 from protocol.run.agreement import agree
-from protocol.run.curator import RunKeys, RunState, begin, receive, tasks
+from protocol.run.curator import RunState, begin, receive, tasks
 from protocol.run.party import accept, answer, check
 from protocol.secure_sum.plain import PlainOpening
 from protocol.secure_sum.selected import SelectedOpening
@@ -143,8 +143,7 @@ class Driver:
         keys, self.opening = None, ClearOpening() if clear else PlainOpening(plan)
         if not clear and plan.uses_paillier:
             assert secret is not None
-            indicator = make_indicator(secret.public, plan.parties, plan.noise_shares, Stream.keyed(b"indicator"))
-            keys = RunKeys(secret.public.to_bytes(), indicator.to_bytes(secret.public))
+            keys = public_half(secret, plan, Stream.keyed(b"indicator"))
             self.opening = SelectedOpening(plan.noise_mode, secret.public, secret.decrypt)
         self.state: RunState = begin(terms, 0, keys)
 

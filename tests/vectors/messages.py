@@ -49,7 +49,9 @@ PLAN = Plan(
     key_bits=3072,
     rows=253,
 )
-_KEYS = Keys(public_key=b"\x80\x01", indicator=b"\xff" * 5, contributions=(b"", b"\x00sealed\xfe"))
+_KEYS = Keys(
+    public_key=b"\x80\x01", modulus_proof=b"\x7f" * 3, indicator=b"\xff" * 5, contributions=(b"", b"\x00sealed\xfe")
+)
 _RUN_KEY = bytes(range(100, 132))
 _JOINED = Joined(exchange_key=_RUN_KEY, signature=bytes(range(64)))
 _FAMILIES = ((2, ()), (0, (2,)), (1, (0, 2)))

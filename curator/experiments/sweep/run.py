@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from crypto.paillier.indicator import REPETITIONS
+from crypto.paillier.modulus import ROOTS
 from crypto.randomness import Stream
 from curator.experiments.classification import Exam, target_of
 from curator.experiments.coded_tables import DividedTable, read_divided, read_schema
@@ -95,12 +97,13 @@ def _sent(cost: PhaseCost, key_bits: int) -> int:
 
 
 def _keys(plan: Plan) -> int:
-    """What the curator sends to all parties before the first sum: public key, indicator with its proofs, sealed shares.
+    """What the curator sends to all parties before the first sum: public key, indicator, their proofs, sealed shares.
 
-    Per party in the indicator: a ciphertext, two commitments (modulo n^2), two answers (modulo n), a challenge.
+    Per party in the indicator: a ciphertext, and for every repetition of its proof two commitments (modulo n^2), two
+    answers (modulo n) and a challenge.
     """
     number = plan.key_bits // 8
-    sent = plan.parties * (8 * number + 16 + _SEALED_SHARE) + 2 * number
+    sent = plan.parties * (2 * number + REPETITIONS * (6 * number + 2) + _SEALED_SHARE) + (2 + ROOTS) * number
     return plan.parties * sent * 4 // 3  # base64
 
 

@@ -17,38 +17,40 @@ from crypto.paillier.indicator import (
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 
+CONTEXT = b"a plan, its run and its shares"
+
 
 @pytest.mark.parametrize(("parties", "shares"), [(2, 1), (2, 2), (3, 1), (3, 2), (5, 2)])
 def test_honest_indicator_passes(small_secret: SecretKey, parties: int, shares: int) -> None:
     key = small_secret.public
-    indicator = make_indicator(key, parties, shares, Stream.system())
+    indicator = make_indicator(key, parties, shares, Stream.system(), CONTEXT)
     received = Indicator.from_bytes(key, indicator.to_bytes(key), parties)
     assert received == indicator
-    check_indicator(key, received, shares)
+    check_indicator(key, received, shares, CONTEXT)
     assert sorted(small_secret.decrypt(received.ciphertexts)) == [0] * (parties - shares) + [1] * shares
 
 
 def test_places_are_all_used(small_secret: SecretKey) -> None:
     stream = Stream.keyed(b"places")
-    made = [make_indicator(small_secret.public, 3, 1, stream) for _ in range(40)]
+    made = [make_indicator(small_secret.public, 3, 1, stream, CONTEXT) for _ in range(40)]
     assert {small_secret.decrypt(indicator.ciphertexts).index(1) for indicator in made} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("shares", [0, 4, -1])
 def test_impossible_shares_are_refused(small_secret: SecretKey, shares: int) -> None:
     with pytest.raises(ValueError, match="of 3 shares of noise"):
-        make_indicator(small_secret.public, 3, shares, Stream.system())
+        make_indicator(small_secret.public, 3, shares, Stream.system(), CONTEXT)
 
 
 def test_wrong_number_of_ones_is_refused(small_secret: SecretKey) -> None:
     key = small_secret.public
     with pytest.raises(WrongProof, match="exactly 1 shares"):
-        check_indicator(key, make_indicator(key, 3, 2, Stream.system()), 1)
+        check_indicator(key, make_indicator(key, 3, 2, Stream.system(), CONTEXT), 1, CONTEXT)
 
 
 def test_every_part_of_a_proof_matters(small_secret: SecretKey) -> None:
     key = small_secret.public
-    indicator = make_indicator(key, 3, 2, Stream.system())
+    indicator = make_indicator(key, 3, 2, Stream.system(), CONTEXT)
     (zero, one), (left, right), part = (
         indicator.proofs[0].commitments,
         indicator.proofs[0].answers,
@@ -65,34 +67,42 @@ def test_every_part_of_a_proof_matters(small_secret: SecretKey) -> None:
     ]
     for proof in damaged:
         with pytest.raises(WrongProof, match="zeros and ones"):
-            check_indicator(key, replace(indicator, proofs=(proof, *indicator.proofs[1:])), 2)
+            check_indicator(key, replace(indicator, proofs=(proof, *indicator.proofs[1:])), 2, CONTEXT)
 
 
 def test_swapped_ciphertexts_are_refused_though_their_product_is_the_same(small_secret: SecretKey) -> None:
     key = small_secret.public
-    indicator = make_indicator(key, 3, 2, Stream.system())
+    indicator = make_indicator(key, 3, 2, Stream.system(), CONTEXT)
     one, two, three = indicator.ciphertexts
     swapped = replace(indicator, ciphertexts=(two, one, three))
     assert opens_to(key, swapped.ciphertexts, swapped.opening, 2)
     with pytest.raises(WrongProof):
-        check_indicator(key, swapped, 2)
+        check_indicator(key, swapped, 2, CONTEXT)
+
+
+def test_a_proof_serves_no_other_plan_run_or_number_of_shares(small_secret: SecretKey) -> None:
+    key = small_secret.public
+    indicator = make_indicator(key, 3, 2, Stream.system(), CONTEXT)
+    for other in (b"", CONTEXT[:-1], b"another run"):
+        with pytest.raises(WrongProof, match="zeros and ones"):
+            check_indicator(key, indicator, 2, other)
 
 
 def test_numbers_out_of_range_are_refused(small_secret: SecretKey) -> None:
     key = small_secret.public
-    good = make_indicator(key, 2, 1, Stream.system())
+    good = make_indicator(key, 2, 1, Stream.system(), CONTEXT)
     for opening in (mpz(0), key.n, key.n + good.opening):
         with pytest.raises(WrongProof, match="no honest prover"):
-            check_indicator(key, replace(good, opening=opening), 1)
+            check_indicator(key, replace(good, opening=opening), 1, CONTEXT)
     with pytest.raises(MalformedCiphertext):
-        check_indicator(key, replace(good, ciphertexts=(mpz(0), good.ciphertexts[1])), 1)
-    with pytest.raises(WrongProof, match="one proof for each ciphertext"):
-        check_indicator(key, replace(good, proofs=good.proofs[:1]), 1)
+        check_indicator(key, replace(good, ciphertexts=(mpz(0), good.ciphertexts[1])), 1, CONTEXT)
+    with pytest.raises(WrongProof, match="8 proofs per ciphertext"):
+        check_indicator(key, replace(good, proofs=good.proofs[:1]), 1, CONTEXT)
 
 
 def test_broken_bytes_are_refused(small_secret: SecretKey) -> None:
     key = small_secret.public
-    data = make_indicator(key, 2, 1, Stream.system()).to_bytes(key)
+    data = make_indicator(key, 2, 1, Stream.system(), CONTEXT).to_bytes(key)
     for broken, parties in [(data[:-1], 2), (data + b"\0", 2), (data, 3), (b"", 2)]:
         with pytest.raises(MalformedCiphertext, match="parties has"):
             Indicator.from_bytes(key, broken, parties)
@@ -104,7 +114,7 @@ def test_broken_bytes_are_refused(small_secret: SecretKey) -> None:
 
 def test_digest_names_the_indicator(small_secret: SecretKey) -> None:
     key, stream = small_secret.public, Stream.system()
-    one, other = (make_indicator(key, 2, 1, stream) for _ in range(2))
+    one, other = (make_indicator(key, 2, 1, stream, CONTEXT) for _ in range(2))
     assert one.digest(key) == Indicator.from_bytes(key, one.to_bytes(key), 2).digest(key) != other.digest(key)
 
 

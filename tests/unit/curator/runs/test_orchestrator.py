@@ -122,6 +122,18 @@ def test_a_run_finishes_with_a_manifest_that_verifies(desk, wishes):
     assert stages == list(dict.fromkeys(one.stage for one in desk.views.run(run).progress))
 
 
+def test_what_is_published_does_not_tell_how_long_a_stage_took(desk):
+    run = desk.run(**PLAIN)
+    desk.finish(run)
+    folder = desk.orchestrator.folder(run)
+    manifest, report = (json.loads((folder / name).read_text()) for name in ("manifest.json", "report.json"))
+    for stage in (*manifest["manifest"]["phases"], *report["stages"]):
+        assert set(stage) == {"name", "cells", "ciphertexts", "bytes"}
+    page = (folder / "report.html").read_text()
+    assert "What each phase took" in page
+    assert ">Time<" not in page
+
+
 def test_progress_tells_who_answered_what_and_when(desk):
     run = desk.run(**PLAIN)
     desk.clock.advance(10)

@@ -62,7 +62,7 @@ def genuine(method: str = "dp-subn", **wishes: Any) -> Manifest:
         curator_key=CURATOR.public,
         parties=records,
         network=edges(terms, driver.state.knowledge),
-        phases=(Cost(name="parameters", seconds=0.5, cells=12, ciphertexts=0, bytes=100),),
+        phases=(Cost(name="parameters", cells=12, ciphertexts=0, bytes=100),),
         outputs={"table.csv": sha256(TABLE).hexdigest()},
         software={"dp-subn": "0.1.0"},
         finished="2026-01-01T00:00:00Z",
@@ -214,7 +214,7 @@ def test_what_a_cheating_curator_could_sign_is_refused(tamper: Callable[[Json], 
 
 
 def test_a_change_after_signing_is_refused() -> None:
-    data = signed(genuine(), CURATOR).replace(b'"seconds":0.5', b'"seconds":0.6')
+    data = signed(genuine(), CURATOR).replace(b'"cells":12', b'"cells":13')
     with pytest.raises(ManifestError, match="changed after signing"):
         check(data)
 

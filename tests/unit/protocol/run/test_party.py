@@ -1,20 +1,24 @@
 """One party's side: what it answers once, what it refuses, whom it blames, and what never prints."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from crypto.paillier.indicator import make_indicator, prove_indicator
+from crypto.paillier.modulus import prove_modulus
+from crypto.paillier.public import PublicKey
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.sealing import info_for, seal
+from curator.runs.run_crypto import public_half
 from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError
 from protocol.messages.tasks import Count, Invitation, Learn, Place, TakeBack
 from protocol.run.party import accept, answer, check
-from protocol.secure_sum.selected import selected_sums
+from protocol.secure_sum.selected import proven_for, selected_sums
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
+from tests.support.bad_modulus import bad_modulus
 from tests.support.small_runs import BITS, MIXED, Driver, identity, random_codes, terms_of
 
 ROWS = (30, 20, 10)
@@ -273,7 +277,7 @@ def test_bad_keys_are_refused(small_secret):
 def test_a_key_smaller_than_the_plans_is_refused(small_secret):
     small = SecretKey.generate(256)
     run, _, task = keyed(small_secret)
-    indicator = make_indicator(small.public, 3, 2, Stream.keyed(b"test")).to_bytes(small.public)
+    indicator = make_indicator(small.public, 3, 2, Stream.keyed(b"test"), b"").to_bytes(small.public)
     weak = with_keys(task, public_key=small.public.to_bytes(), indicator=indicator)
     assert "a Paillier key of 256 bits was offered" in key_refusal(run, weak)
 
@@ -281,16 +285,45 @@ def test_a_key_smaller_than_the_plans_is_refused(small_secret):
 def test_a_key_larger_than_the_plans_is_refused(small_secret):
     large = SecretKey.generate(768)
     run, _, task = keyed(small_secret)
-    indicator = make_indicator(large.public, 3, 2, Stream.keyed(b"test")).to_bytes(large.public)
-    other = with_keys(task, public_key=large.public.to_bytes(), indicator=indicator)
+    keys = asdict(public_half(large, run.terms.plan, Stream.keyed(b"test")))
+    other = with_keys(task, **keys)
     assert key_refusal(run, other) == "curator: sent a key of 768 bits, expected the plan's 512"
+
+
+def test_a_key_made_to_read_noise_is_refused(small_secret):
+    run, _, task = keyed(small_secret)
+    bad, context = bad_modulus(512, 8), proven_for(run.terms.plan)
+    public, stream = PublicKey.from_bytes(bad.key.to_bytes(), smallest_bits=512), Stream.keyed(b"test")
+    forged = with_keys(
+        task,
+        public_key=public.to_bytes(),
+        modulus_proof=prove_modulus(public, context, bad.roots),
+        indicator=make_indicator(public, 3, 2, stream, context).to_bytes(public),
+    )
+    assert "the Paillier modulus is not shown to be free of bad factors" in key_refusal(run, forged)
+
+
+def test_keys_proven_for_another_run_are_refused(small_secret):
+    run, _, task = keyed(small_secret)
+    plan = run.terms.plan.model_copy(update={"run": "another"})
+    keys = asdict(public_half(small_secret, plan, Stream.keyed(b"test")))
+    assert "the Paillier modulus" in key_refusal(run, with_keys(task, **keys))
+    assert "the indicator holds" in key_refusal(run, with_keys(task, indicator=keys["indicator"]))
+
+
+def test_an_altered_proof_of_the_modulus_is_refused(small_secret):
+    run, _, task = keyed(small_secret)
+    good = task.keys.modulus_proof
+    for altered in (b"", good[:-1], good[:-1] + bytes([good[-1] ^ 1]), bytes(len(good)), b"\xff" * len(good)):
+        assert "modulus" in key_refusal(run, with_keys(task, modulus_proof=altered))
 
 
 @pytest.mark.parametrize("bits", [(0, 0, 0), (1, 0, 0), (1, 1, 1), (2, 0, 0)])
 def test_an_indicator_that_keeps_too_little_or_too_much_is_refused(small_secret, bits):
     run, _, task = keyed(small_secret)
     public = small_secret.public
-    forged = prove_indicator(public, bits, Stream.keyed(b"test")).to_bytes(public)
+    context = proven_for(run.terms.plan)
+    forged = prove_indicator(public, bits, Stream.keyed(b"test"), context).to_bytes(public)
     assert "sent keys that this party does not accept: the indicator" in key_refusal(
         run, with_keys(task, indicator=forged)
     )
