@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 
-from party.app import TOKEN_FILE, token_of
 from party.commands.result import Result, call, curator_of
 from party.comparison import comparison
 from party.curator_link.client import Unreachable
 from party.home import settings
 from party.home.home import open_home
 from party.home.layout import Home
+from party.home.tokens import TOKEN_FILE, token_of
 
 _SECONDS = 10.0
 
