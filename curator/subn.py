@@ -17,6 +17,7 @@ from curator.operator.commands import add_operator_commands
 from curator.operator.verify import add_verify_command
 from protocol.errors import PeerError, SubnError
 from protocol.services.command_help import GroupedParser
+from protocol.text import printable_lines
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str, code: int) -> int:
-    print(f"subn: {text}", file=sys.stderr)
+    print(f"subn: {printable_lines(text)}", file=sys.stderr)
     return code
 
 

@@ -18,6 +18,7 @@ from curator.store.tables import codes, offers, operator_keys, parties, schemas
 from protocol.errors import PlanError
 from protocol.plan.plan import LONGEST_NAME, Member
 from protocol.tables.schema import Schema
+from protocol.text import alike
 
 CODE_LIFE_MS = 24 * 3600 * 1000
 RESERVED_NAMES = ("curator", "operator", "the parties")  # culprits that are no party
@@ -95,6 +96,10 @@ class Registry:
                 raise Conflict(f"there is a party called {name!r} already")
             db.execute(insert(codes).values(hash=hashed(code), name=name, expires=expires))
         return code, expires
+
+    def names_like(self, name: str) -> list[str]:
+        """Names of enrolled parties that a reader could take for this one."""
+        return alike(name, [party.name for party in self.parties()])
 
     def enrol(self, code: str, name: str, signing_key: bytes, exchange_key: bytes) -> PartyRecord:
         """The caller has proved that it holds the signing key.

@@ -28,6 +28,7 @@ from curator.store.store import Store
 from protocol.errors import SubnError
 from protocol.messages.pins import joined, pin_of
 from protocol.services.command_help import GroupedParser
+from protocol.text import printable, printable_lines
 
 FAILED, USAGE_ERROR = 1, 2
 Command = Callable[[Settings, argparse.Namespace], int]
@@ -51,10 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings.read(os.environ, **overriding)
         return int(chosen.run(settings, chosen))
     except SubnError as error:
-        print(f"subn-curator: {error}", file=sys.stderr)
+        print(f"subn-curator: {printable_lines(str(error))}", file=sys.stderr)
         return FAILED if isinstance(error, StoreUnavailable) else USAGE_ERROR
     except OSError as error:
-        print(f"subn-curator: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
+        print(f"subn-curator: {printable(str(error.filename or 'a file'))}: {error.strerror}", file=sys.stderr)
         return FAILED
 
 
@@ -132,13 +133,15 @@ def _init(settings: Settings, chosen: argparse.Namespace) -> int:
         "names": certificates.shown().names,
         "ca_file": str(certificates.ca_file) if certificates.ca else None,
     }
-    trusted = f"operators' commands trust it with SUBN_CA_FILE={found['ca_file']}\n" if certificates.ca else ""
+    trusted = [f"operators' commands trust it with SUBN_CA_FILE={found['ca_file']}"] if certificates.ca else []
     return say(
         chosen,
         found,
-        f"{settings.home} is ready; start it with: subn-curator serve --home {settings.home}\n"
-        f"its certificate is good for {', '.join(certificates.shown().names)}\n{trusted}"
-        f"operator's key, shown this once (put it into a file for subn --key-file):\n{operator_key}",
+        f"{settings.home} is ready; start it with: subn-curator serve --home {settings.home}",
+        f"its certificate is good for {', '.join(certificates.shown().names)}",
+        *trusted,
+        "operator's key, shown this once (put it into a file for subn --key-file):",
+        operator_key,
     )
 
 
@@ -172,7 +175,7 @@ def _list_keys(settings: Settings, chosen: argparse.Namespace) -> int:
         {"label": key.label, "created": _time(key.created), "id": key.hash[:12]}
         for key in _registry(settings).operator_keys()
     ]
-    return say(chosen, found, "\n".join(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
+    return say(chosen, found, *(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
 
 
 def _revoke_key(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -191,19 +194,22 @@ def _rotate(settings: Settings, chosen: argparse.Namespace) -> int:
     finally:
         store.close()
     found = {"curator_key": public.hex(), "pin": pin_of(public, Certificates(settings.home).ca)}
-    words = (
-        "a new signing key lies in the home: restart the service now; parties wait until each has run\n"
-        f"subn-party recognise {found['pin']}\nTell them the pin by voice or mail. Codes that were not used are void."
+    return say(
+        chosen,
+        found,
+        "a new signing key lies in the home: restart the service now; parties wait until each has run",
+        f"subn-party recognise {found['pin']}",
+        "Tell them the pin by voice or mail. Codes that were not used are void.",
     )
-    return say(chosen, found, words)
 
 
 def _code(settings: Settings, chosen: argparse.Namespace) -> int:
     registry, keys = _registry(settings), CuratorKeys.load(settings.home, settings.master_key)
     secret, expires = registry.new_code(chosen.name, Stream.system())
     code = joined(secret, pin_of(keys.signing.public, Certificates(settings.home).ca))
-    found = {"name": chosen.name, "code": code, "expires": _time(expires)}
-    return say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")
+    found = {"name": chosen.name, "code": code, "expires": _time(expires), "alike": registry.names_like(chosen.name)}
+    careful = [f"careful: this name can be taken for {other}, which has enrolled" for other in found["alike"]]
+    return say(chosen, found, code, f"valid once, for {chosen.name}, until {found['expires']}", *careful)
 
 
 def _backup(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -215,7 +221,7 @@ def _backup(settings: Settings, chosen: argparse.Namespace) -> int:
     return say(
         chosen,
         {"written": str(chosen.file), **made},
-        f"written to {chosen.file}: {len(made['files'])} files{where}\n"
+        f"written to {chosen.file}: {len(made['files'])} files{where}",
         "it holds the curator's secret keys: keep it where nobody else reads",
     )
 

@@ -204,6 +204,12 @@ def test_parties_and_codes_in_words_and_in_json(shell: Shell) -> None:
     assert "no party called 'nobody'" in shell.run("parties", "revoke", "nobody", code=2)
 
 
+def test_a_code_for_a_name_that_can_be_taken_for_another_says_so(shell: Shell) -> None:
+    assert shell.json("parties", "code", "north")["alike"] == []
+    assert shell.json("parties", "code", "pаrty-l")["alike"] == ["party-1"]  # a Cyrillic letter, and no digit
+    assert "careful: this name can be taken for party-1" in shell.run("parties", "code", "Party 1")
+
+
 def test_schemas_are_added_listed_and_shown(shell: Shell) -> None:
     assert shell.run("schemas", "add", shell.schema).strip() == BITS.hash
     assert BITS.hash in shell.run("schemas", "list")

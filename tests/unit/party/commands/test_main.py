@@ -113,6 +113,16 @@ def test_enrolment_shows_every_fingerprint(fake, home, told):
     assert "enrolled at https://curator.example as North already" in elsewhere[2]
 
 
+def test_a_peer_whose_name_can_be_taken_for_another_is_told(fake, home, told):
+    fake.know("South", identity(3).signing.public, identity(3).exchange.public)
+    fake.know("Sоuth", identity(4).signing.public, identity(4).exchange.public)  # with a Cyrillic letter
+    enrolled(told, fake, home)
+    _, text, _ = told("peers", "--home", home)
+    assert text.count("CAREFUL: this name can be taken for") == 2
+    found = json.loads(told("peers", "--home", home, "--json")[1])["peers"]
+    assert {peer["name"]: peer["alike"] for peer in found} == {"South": ["Sоuth"], "Sоuth": ["South"]}
+
+
 def test_a_wrong_code_is_refused_in_the_curators_words(fake, home, told):
     wrong = f"wrong.{fake.pin}"
     code, _, complaint = told("enrol", "--home", home, "--curator", URL, "--code", wrong, "--name", "North")
