@@ -9,6 +9,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
+from curator.errors import SettingsError
 from curator.settings import Settings
 
 _PATIENCE = 5.0  # seconds
@@ -17,6 +18,8 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S1
 
 def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
     """Whether it is ready, and what it says; a `reason` if it is not."""
+    if not settings.port:
+        raise SettingsError("port 0 stands for any free one: name the one that the service logged, with --port")
     host = _EVERYWHERE.get(settings.host, settings.host)
     line = _line(settings, host)
     try:
