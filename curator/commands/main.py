@@ -151,6 +151,7 @@ def _serve(settings: Settings, _chosen: argparse.Namespace) -> int:
     from curator.server import listening, serve
 
     _require_home(settings)
+    _require_database(settings)
     with listening(settings.host, settings.port) as listener:
         log_to_standard_error()
         serve(settings, listener)
@@ -243,6 +244,16 @@ def _require_home(settings: Settings) -> None:
     """That `init` has made: no other command leaves an empty database in a mistyped place."""
     if not (settings.home / "keys").is_dir():
         raise SettingsError(f"{settings.home} is no curator's home: run `subn-curator init --home {settings.home}`")
+
+
+def _require_database(settings: Settings) -> None:
+    """Refuse to serve from an empty file in place of the one that knows all parties and runs."""
+    file = settings.home / "curator.db"
+    if not settings.database_url and (not file.exists() or not file.stat().st_size):
+        raise SettingsError(
+            f"{file} is absent or empty: restore the newest backup (`subn-curator restore FILE` into a new home); "
+            "`subn-curator operator-key add LABEL` makes an empty database, which knows no party and no run"
+        )
 
 
 def _time(milliseconds: int) -> str:
