@@ -6,6 +6,7 @@ It does not know HTTP (`curator.operator.client`) or how progress is drawn (`cur
 import argparse
 import json
 import os
+import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from crypto.randomness import Stream
+from curator.home.tls import client_context
 from curator.operator.client import CuratorClient, CuratorUnreachable
 from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
@@ -137,7 +139,14 @@ def _with_client(chosen: argparse.Namespace, run: Command) -> int:
 
 def _ca(file: Path | str | None) -> str:
     """The text of the CA's certificate; empty if the machine's own CAs shall decide."""
-    return Path(file).read_text(encoding="utf-8") if file else ""
+    if not file:
+        return ""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        client_context(text or "none")  # an empty text would mean the machine's own CAs
+    except (ssl.SSLError, ValueError):
+        raise OperatorError(f"{file} holds no certificate: the curator's tls/ca.pem is expected") from None
+    return text
 
 
 def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:

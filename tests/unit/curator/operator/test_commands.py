@@ -233,6 +233,14 @@ def test_what_is_missing_or_wrong_is_a_usage_error(shell: Shell, monkeypatch: py
     assert "--key-file or SUBN_KEY_FILE" in shell.run("parties", "list", code=2)
 
 
+@pytest.mark.parametrize("content", [b"", b"-----BEGIN CERTIFICATE-----\nMIIB", b"\xff"])
+def test_a_file_that_holds_no_ca_is_named(shell: Shell, content: bytes) -> None:
+    path = shell.folder / "cut.pem"
+    path.write_bytes(content)
+    said = shell.run("runs", "--ca-file", str(path), code=2)
+    assert said == f"subn: {path} holds no certificate: the curator's tls/ca.pem is expected\n"
+
+
 def test_a_curator_that_is_away_is_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBN_URL", "http://127.0.0.1:9")
     assert "no curator answers at http://127.0.0.1:9" in shell.run("parties", "list", code=1)
