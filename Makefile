@@ -36,13 +36,17 @@ setup: $(VENV)/ready ## make the virtual environment with the pinned packages
 demo: $(VENV)/programs ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ASK=1 ARGS="--out DIR"
 	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(if $(ASK),--ask --keep) $(ARGS)
 
-browser: ## see to it that there is a browser for the tests of pages
-	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+browser: ## see to it that there are a browser and an nginx for the tests of pages
+	@packages=; \
+	for name in chromium chromium-browser google-chrome none; do command -v $$name > /dev/null && break; done; \
+	[ $$name != none ] || packages="chromium fonts-dejavu-core"; \
+	PATH="$$PATH:/usr/sbin" command -v nginx > /dev/null || packages="$$packages nginx"; \
+	[ -n "$$packages" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	    export DEBIAN_FRONTEND=noninteractive; \
-	    apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; \
+	    apt-get update -qq && apt-get install -qq -y --no-install-recommends $$packages > /dev/null; \
 	else \
-	    echo "The tests of pages need a browser: install chromium (Debian: apt-get install chromium; elsewhere: Chrome)" >&2; exit 1; \
+	    echo "The tests of pages need a browser and nginx: install $$packages (Debian: apt-get install; elsewhere: Chrome, nginx)" >&2; exit 1; \
 	fi
 
 # Measuring coverage doubles a test's time, so that only the tests which cover crypto/ and protocol/ are measured.

@@ -28,6 +28,7 @@ class Code(Told):
     name: str
     code: Annotated[str, Field(description="secret and pin, joined by a point")]
     expires: datetime
+    alike: Annotated[list[str], Field(description="enrolled parties whose names this one can be taken for")]
 
 
 class Offer(Told):

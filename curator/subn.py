@@ -12,6 +12,7 @@ from curator.errors import CuratorUnreachable
 from curator.experiments.processes import ProgramFailed
 from protocol.errors import PeerError, SubnError
 from protocol.services.command_help import AddOptions, CommandParser, GroupedParser
+from protocol.text import printable_lines
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str, code: int) -> int:
-    print(f"subn: {text}", file=sys.stderr)
+    print(f"subn: {printable_lines(text)}", file=sys.stderr)
     return code
 
 

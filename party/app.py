@@ -6,7 +6,6 @@ It does not know the curator. Everything but the two health checks needs the tok
 import hmac
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
@@ -14,11 +13,10 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from crypto.randomness import Stream
 from party.curator_link.client import Curator
 from party.errors import LedgerError
-from party.files import write_file
 from party.home.home import OpenHome, UnknownRun
+from party.home.tokens import TOKEN_FILE
 from party.operations.health import Health
 from party.operations.metrics import Metrics
 from party.pages.guard import PageGuard
@@ -27,20 +25,9 @@ from party.pages.sessions import Door
 from party.routes import LocalInterface
 from protocol.errors import SubnError
 
-TOKEN_FILE = "local-token"  # noqa: S105 - the name of the file
-METRICS_TOKEN_FILE = "metrics-token"  # noqa: S105 - the name of the file
-_TOKEN_BYTES = 32
 _BEARER = HTTPBearer(auto_error=False, description=f"what stands in the home's file {TOKEN_FILE!r}")
 # Nothing about requests is recorded or exported but the service's own log.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-
-
-def token_of(folder: Path, name: str = TOKEN_FILE) -> str:
-    """A token of this home; made when it is first needed, readable for its owner alone."""
-    path = folder / name
-    if not path.exists():
-        write_file(path, Stream.system().take(_TOKEN_BYTES).hex() + "\n")
-    return path.read_text(encoding="ascii").strip()
 
 
 def make_app(
@@ -66,8 +53,8 @@ def make_app(
 
 def _guard(*tokens: str) -> Callable[..., None]:
     def guard(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> None:
-        given = b"" if credentials is None else credentials.credentials.encode()
-        if not any(hmac.compare_digest(given, token.encode()) for token in tokens):
+        given = None if credentials is None else credentials.credentials.encode()
+        if given is None or not any(hmac.compare_digest(given, token.encode()) for token in tokens):
             raise HTTPException(
                 401, f"this needs the token in the home's file {TOKEN_FILE!r}", {"WWW-Authenticate": "Bearer"}
             )

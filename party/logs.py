@@ -3,7 +3,6 @@
 It does not know what is logged; whoever logs keeps rows, counts and keys out.
 """
 
-import json
 import logging
 import sys
 import traceback
@@ -13,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol.errors import SubnError
+from protocol.text import printable_json
 
 Log = Callable[..., None]  # called with an event and its fields
 
@@ -24,7 +24,7 @@ def silent(_event: str, **_fields: Any) -> None:
 def json_log(event: str, **fields: Any) -> None:
     line = {"time": utc_now(), "event": event, **fields}
     with suppress(OSError):  # a full disk, or a pipe that nobody reads any more, must not end the service
-        print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)
+        print(printable_json(line), file=sys.stderr, flush=True)
 
 
 def places(error: BaseException) -> list[str]:

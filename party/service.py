@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from party.answering.answering import Answering
-from party.app import METRICS_TOKEN_FILE, add_metrics, make_app, token_of
+from party.app import add_metrics, make_app
 from party.curator_link.client import Curator
 from party.errors import SettingsError
 from party.files import write_file
@@ -23,6 +23,7 @@ from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.lock import served_alone
 from party.home.settings import pinned_ca
+from party.home.tokens import METRICS_TOKEN_FILE, token_of
 from party.logs import Log, places
 from party.operations.health import Health
 from party.operations.metrics import Metrics

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 
 # Ratios may be longer, so that fractions computed from decimals (budgets, their parts) can be written and read again.
 _EXACT = re.compile(r"[+-]?((\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE]-[0-4]?\d)?|\d{1,100}/\d{1,100})", re.ASCII)
+_LARGEST = 10**100  # of an integer, as of a ratio's parts: longer ones cannot be written again
 _LONGEST_ECHO = 60
 
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # as `digest` writes it
@@ -23,7 +24,7 @@ def exact(value: object) -> Fraction:
     """A fraction from "0.8", "4/5", "1e-9", an integer or a fraction; `ValueError` for anything else, even a float."""
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST:
         return Fraction(value)
     if isinstance(value, str) and _EXACT.fullmatch(value.strip()):
         _, _, denominator = value.strip().partition("/")

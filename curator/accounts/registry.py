@@ -9,7 +9,9 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from crypto.masking import agree
 from crypto.randomness import Stream
+from crypto.sealing import ExchangeKey
 from curator.clock import Clock
 from curator.errors import Conflict, Forbidden, NotFound
 from curator.store.run_records import runs_with
@@ -18,6 +20,7 @@ from curator.store.tables import codes, offers, operator_keys, parties, schemas
 from protocol.errors import PlanError
 from protocol.plan.plan import LONGEST_NAME, Member
 from protocol.tables.schema import Schema
+from protocol.text import alike
 
 CODE_LIFE_MS = 24 * 3600 * 1000
 RESERVED_NAMES = ("curator", "operator", "the parties")  # culprits that are no party
@@ -96,6 +99,10 @@ class Registry:
             db.execute(insert(codes).values(hash=hashed(code), name=name, expires=expires))
         return code, expires
 
+    def names_like(self, name: str) -> list[str]:
+        """Names of enrolled parties that a reader could take for this one."""
+        return alike(name, [party.name for party in self.parties()])
+
     def enrol(self, code: str, name: str, signing_key: bytes, exchange_key: bytes) -> PartyRecord:
         """The caller has proved that it holds the signing key.
 
@@ -110,6 +117,7 @@ class Registry:
             if known is not None:
                 raise Conflict(f"there is a party called {name!r} already")
             _refuse_known_key(db, signing_key)
+            _refuse_exchange_key(db, exchange_key)
             record = PartyRecord(name, signing_key, exchange_key, now, None, now)
             db.execute(insert(parties).values(**vars(record)))
         return record
@@ -120,6 +128,7 @@ class Registry:
             if _find_party(db, name) is None:
                 raise NotFound(f"there is no party called {name!r}")
             _refuse_known_key(db, signing_key)
+            _refuse_exchange_key(db, exchange_key)
             busy = [run.id for run in runs_with(db, name) if run.is_active]
             if busy:
                 raise Conflict(f"run {busy[0]} goes on with the present keys of {name}: wait for its end, or cancel it")
@@ -225,6 +234,13 @@ def _find_party(db: Connection, name: str) -> PartyRecord | None:
 def _refuse_known_key(db: Connection, signing_key: bytes) -> None:
     if db.execute(select(parties.c.name).where(parties.c.signing_key == signing_key)).first():
         raise Conflict("this signing key belongs to a party already: every party makes keys of its own")
+
+
+def _refuse_exchange_key(db: Connection, exchange_key: bytes) -> None:
+    """Privacy: masks and seals made with such a key would be no secret, or another party's."""
+    agree(ExchangeKey.generate().to_bytes(), exchange_key)  # refuses keys of small order, such as all zeros
+    if db.execute(select(parties.c.name).where(parties.c.exchange_key == exchange_key)).first():
+        raise Conflict("this exchange key belongs to a party already: every party makes keys of its own")
 
 
 def _came_with(db: Connection, code: str, party: PartyRecord, signing_key: bytes, exchange_key: bytes) -> bool:

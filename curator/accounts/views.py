@@ -17,7 +17,12 @@ from protocol.tables.schema import Schema
 def new_code(registry: Registry, introduction: tuple[bytes, str], name: str) -> interface.Code:
     """Make a one-time code, with the pin of the curator's key and CA that the party will be introduced to."""
     secret, expires = registry.new_code(name, Stream.system())
-    return interface.Code(name=name, code=joined(secret, pin_of(*introduction)), expires=moment(expires))
+    return interface.Code(
+        name=name,
+        code=joined(secret, pin_of(*introduction)),
+        expires=moment(expires),
+        alike=registry.names_like(name),
+    )
 
 
 def party_page(registry: Registry, limit: int, after: str) -> interface.Parties:

@@ -48,9 +48,10 @@ def renew_certificate(settings: Settings, chosen: argparse.Namespace) -> int:
         else:
             certificates.make(names or default_names())
     shown = certificates.shown()
-    note = "" if certificates.ca == former else "\nits CA is another one: parties run `subn-party recognise PIN`"
-    words = f"good for {', '.join(shown.names)} until {shown.ends:%Y-%m-%d}; a running server has it in a second{note}"
-    return say(chosen, _facts(shown) | {"same_ca": certificates.ca == former}, words)
+    lines = [f"good for {', '.join(shown.names)} until {shown.ends:%Y-%m-%d}; a running server has it in a second"]
+    if certificates.ca != former:
+        lines.append("its CA is another one: parties run `subn-party recognise PIN`")
+    return say(chosen, _facts(shown) | {"same_ca": certificates.ca == former}, *lines)
 
 
 def show_certificate(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -64,7 +65,7 @@ def show_certificate(settings: Settings, chosen: argparse.Namespace) -> int:
         f"CA     {ca}",
         f"pin    {pin}",
     ]
-    return say(chosen, _facts(shown) | {"pin": pin}, "\n".join(words))
+    return say(chosen, _facts(shown) | {"pin": pin}, *words)
 
 
 def _takes_over(certificates: Certificates, chosen: argparse.Namespace) -> bool:

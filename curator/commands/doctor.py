@@ -43,7 +43,7 @@ def doctor(settings: Settings, chosen: argparse.Namespace) -> int:
         ("service", lambda: _service(settings)),
     ]
     found = diagnosis.examine(looks)
-    say(chosen, diagnosis.data_of(found), "\n".join(one.line for one in found))
+    say(chosen, diagnosis.data_of(found), *(one.line for one in found))
     return diagnosis.code_of(found)
 
 

@@ -39,13 +39,15 @@ def init(settings: Settings, chosen: argparse.Namespace) -> int:
         "names": certificates.shown().names,
         "ca_file": str(certificates.ca_file) if certificates.ca else None,
     }
-    trusted = f"operators' commands trust it with SUBN_CA_FILE={found['ca_file']}\n" if certificates.ca else ""
+    trusted = [f"operators' commands trust it with SUBN_CA_FILE={found['ca_file']}"] if certificates.ca else []
     return say(
         chosen,
         found,
-        f"{settings.home} is ready; start it with: subn-curator serve --home {settings.home}\n"
-        f"its certificate is good for {', '.join(certificates.shown().names)}\n{trusted}"
-        f"operator's key, shown this once (put it into a file for subn --key-file):\n{operator_key}",
+        f"{settings.home} is ready; start it with: subn-curator serve --home {settings.home}",
+        f"its certificate is good for {', '.join(certificates.shown().names)}",
+        *trusted,
+        "operator's key, shown this once (put it into a file for subn --key-file):",
+        operator_key,
     )
 
 
@@ -59,7 +61,7 @@ def list_keys(settings: Settings, chosen: argparse.Namespace) -> int:
         {"label": key.label, "created": _time(key.created), "id": key.hash[:12]}
         for key in _registry(settings).operator_keys()
     ]
-    return say(chosen, found, "\n".join(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
+    return say(chosen, found, *(f"{key['id']}  {key['created']}  {key['label']}" for key in found))
 
 
 def revoke_key(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -78,19 +80,22 @@ def rotate(settings: Settings, chosen: argparse.Namespace) -> int:
     finally:
         store.close()
     found = {"curator_key": public.hex(), "pin": pin_of(public, Certificates(settings.home).ca)}
-    words = (
-        "a new signing key lies in the home: restart the service now; parties wait until each has run\n"
-        f"subn-party recognise {found['pin']}\nTell them the pin by voice or mail. Codes that were not used are void."
+    return say(
+        chosen,
+        found,
+        "a new signing key lies in the home: restart the service now; parties wait until each has run",
+        f"subn-party recognise {found['pin']}",
+        "Tell them the pin by voice or mail. Codes that were not used are void.",
     )
-    return say(chosen, found, words)
 
 
 def code(settings: Settings, chosen: argparse.Namespace) -> int:
     registry, keys = _registry(settings), CuratorKeys.load(settings.home, settings.master_key)
     secret, expires = registry.new_code(chosen.name, Stream.system())
     code = joined(secret, pin_of(keys.signing.public, Certificates(settings.home).ca))
-    found = {"name": chosen.name, "code": code, "expires": _time(expires)}
-    return say(chosen, found, f"{code}\nvalid once, for {chosen.name}, until {found['expires']}")
+    found = {"name": chosen.name, "code": code, "expires": _time(expires), "alike": registry.names_like(chosen.name)}
+    careful = [f"careful: this name can be taken for {other}, which has enrolled" for other in found["alike"]]
+    return say(chosen, found, code, f"valid once, for {chosen.name}, until {found['expires']}", *careful)
 
 
 def backup(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -100,7 +105,7 @@ def backup(settings: Settings, chosen: argparse.Namespace) -> int:
     return say(
         chosen,
         {"written": str(chosen.file), **made},
-        f"written to {chosen.file}: {len(made['files'])} files{where}\n"
+        f"written to {chosen.file}: {len(made['files'])} files{where}",
         "it holds the curator's secret keys: keep it where nobody else reads",
     )
 
@@ -120,6 +125,16 @@ def require_home(settings: Settings) -> None:
     """That `init` has made: no other command leaves an empty database in a mistyped place."""
     if not (settings.home / "keys").is_dir():
         raise SettingsError(f"{settings.home} is no curator's home: run `subn-curator init --home {settings.home}`")
+
+
+def require_database(settings: Settings) -> None:
+    """Refuse to serve from an empty file in place of the one that knows all parties and runs."""
+    file = settings.home / "curator.db"
+    if not settings.database_url and (not file.exists() or not file.stat().st_size):
+        raise SettingsError(
+            f"{file} is absent or empty: restore the newest backup (`subn-curator restore FILE` into a new home); "
+            "`subn-curator operator-key add LABEL` makes an empty database, which knows no party and no run"
+        )
 
 
 def _time(milliseconds: int) -> str:

@@ -13,6 +13,7 @@ from curator.commands import dispatch
 from curator.errors import StoreUnavailable
 from protocol.errors import SubnError
 from protocol.services.command_help import GroupedParser
+from protocol.text import printable, printable_lines
 
 FAILED, USAGE_ERROR = 1, 2
 
@@ -32,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(chosen.run(chosen))
     except SubnError as error:
-        print(f"subn-curator: {error}", file=sys.stderr)
+        print(f"subn-curator: {printable_lines(str(error))}", file=sys.stderr)
         return FAILED if isinstance(error, StoreUnavailable) else USAGE_ERROR
     except OSError as error:
-        print(f"subn-curator: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
+        print(f"subn-curator: {printable(str(error.filename or 'a file'))}: {error.strerror}", file=sys.stderr)
         return FAILED
 
 

@@ -10,6 +10,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
+from curator.errors import SettingsError
 from curator.rendering.output import say
 from curator.settings import Settings
 
@@ -25,6 +26,8 @@ def ready(settings: Settings, chosen: argparse.Namespace) -> int:
 
 def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
     """Whether it is ready, and what it says; a `reason` if it is not."""
+    if not settings.port:
+        raise SettingsError("port 0 stands for any free one: name the one that the service logged, with --port")
     host = _EVERYWHERE.get(settings.host, settings.host)
     line = _line(settings, host)
     try:

@@ -30,6 +30,7 @@ from protocol.messages.http import ENDS
 from protocol.options import PLAN_OPTIONS
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.schema import Schema
+from protocol.text import printable
 
 ROWS = 20_000
 MOST_PARTIES = 20
@@ -272,4 +273,4 @@ def _say_how_good_it_is(wishes: DemoOptions, manifest: Manifest, data: Path) -> 
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)
+    print(printable(text, keep="\n"), flush=True)

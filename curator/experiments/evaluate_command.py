@@ -5,11 +5,11 @@ It does not know how anything is measured (`curator.experiments.evaluation`).
 
 import argparse
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 from curator.experiments.evaluation import Question, evaluate
+from curator.rendering.output import say
 
 
 def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +49,10 @@ def _evaluate(chosen: argparse.Namespace) -> int:
     found = evaluate(
         Question(chosen.real, chosen.synthetic, chosen.schema, chosen.ways, tuple(chosen.classify), chosen.without)
     )
-    print(json.dumps(found, indent=1, ensure_ascii=False) if chosen.json else _summary(found))
-    return 0
+    return say(chosen, found, *_summary(found), indent=1)
 
 
-def _summary(found: dict[str, Any]) -> str:
+def _summary(found: dict[str, Any]) -> list[str]:
     lines = [f"{found['rows']['real']:,} real rows, {found['rows']['synthetic']:,} synthetic rows"]
     lines.append("total variation distance (0 equal, 1 disjoint)")
     for one in found["distances"]:
@@ -65,7 +64,7 @@ def _summary(found: dict[str, Any]) -> str:
     for rates in found["classification"]:
         figures = " | ".join(f"{rates[name]:.4f}" for name in ("synthetic", "real", "majority"))
         lines.append(f"  {figures}  {rates['classifier']}: {rates['target']}")
-    return "\n".join(lines)
+    return lines
 
 
 def _numbers(text: str) -> tuple[int, ...]:

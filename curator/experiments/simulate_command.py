@@ -4,7 +4,6 @@ It does not know how an experiment runs (`experiment`).
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ from curator.experiments.sample_data import write_sample
 from curator.experiments.simulate import Request, Settings, run_experiment
 from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import error_range
+from curator.rendering.output import say
 from protocol.errors import PlanError
+from protocol.text import printable
 
 
 def add_simulate_options(simulate: argparse.ArgumentParser) -> None:
@@ -90,24 +91,23 @@ def _simulate(chosen: argparse.Namespace) -> int:
         evaluate=chosen.evaluate,
     )
     manifest = run_experiment(request, _show_progress)
-    print(json.dumps(manifest, indent=1, ensure_ascii=False) if chosen.json else _summary(manifest, chosen.out))
-    return 0
+    return say(chosen, manifest, *_summary(manifest, chosen.out), indent=1)
 
 
 def _sample_data(chosen: argparse.Namespace) -> int:
     if chosen.parties < 1 or chosen.rows < 1:
         raise PlanError(f"{chosen.parties} hospitals of {chosen.rows} rows: at least 1 of each is needed")
     write_sample(chosen.out, chosen.parties, chosen.rows, chosen.seed)
-    print(f"wrote {chosen.parties} hospitals of {chosen.rows:,} rows to {chosen.out}")
+    print(printable(f"wrote {chosen.parties} hospitals of {chosen.rows:,} rows to {chosen.out}"))
     return 0
 
 
 def _show_progress(step: str, party: str) -> None:
     end = "\r" if sys.stderr.isatty() else "\n"
-    print(f"{step}: {party}".ljust(60), file=sys.stderr, end=end, flush=True)
+    print(printable(f"{step}: {party}").ljust(60), file=sys.stderr, end=end, flush=True)
 
 
-def _summary(manifest: dict[str, Any], out: Path) -> str:
+def _summary(manifest: dict[str, Any], out: Path) -> list[str]:
     lines = [f"{'phase':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}"]
     for phase in manifest["phases"]:
         figures = f"{phase['seconds']:8.2f} {phase['cells']:10,} {phase['ciphertexts']:12,} {phase['bytes']:12,}"
@@ -123,7 +123,7 @@ def _summary(manifest: dict[str, Any], out: Path) -> str:
     else:
         lines.append(f"average error of all pairs of attributes, predicted: {_predicted(expected)}")
     lines.append(f"wrote {out / 'synthetic.csv'} and {out / 'manifest.json'} in {manifest['seconds']:.1f} s")
-    return "\n".join(lines)
+    return lines
 
 
 def _predicted(expected: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.engine import make_url
 
-from curator.errors import SettingsError
+from curator.errors import SettingsError, StoreUnavailable
 from curator.files import PRIVATE, UNFINISHED, sync_folder, whole_file
 from curator.settings import Settings
 from curator.store.store import Store
@@ -40,7 +40,7 @@ def make(settings: Settings, file: Path) -> dict[str, Any]:
     """Write a copy; what it holds is returned. The file appears whole or not at all, for its owner's eyes only."""
     if file.exists():
         raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
-    with tempfile.TemporaryDirectory(dir=settings.home, prefix=".backup-") as folder:
+    with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         members: dict[str, Path] = {}
         database = _sqlite_file(settings)
         if database is not None:
@@ -132,9 +132,15 @@ def _files(folder: Path) -> list[Path]:
 def _copy_database(path: Path, copy: Path) -> None:
     """As it is at one moment, whoever writes meanwhile."""
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
-        source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+    try:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+    except sqlite3.Error as error:
+        raise StoreUnavailable(
+            f"{path} cannot be copied to {copy.parent.parent} ({error}): nothing was written; make room there and try "
+            "again"
+        ) from error
 
 
 def _write(file: Path, members: dict[str, Path], contents: bytes) -> None:

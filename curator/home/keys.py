@@ -93,8 +93,11 @@ def _read_secret(path: Path) -> bytes:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:
             raise SettingsError(f"{path} is open to others (mode {mode:o}): chmod 600 {path}")
-        return bytes.fromhex(path.read_text(encoding="ascii").strip())
+        secret = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except FileNotFoundError:
         raise SettingsError(f"{path} is missing: run `subn-curator init` first") from None
     except ValueError:
-        raise SettingsError(f"{path} does not hold a key in hexadecimal digits") from None
+        secret = b""
+    if len(secret) != KEY_BYTES:
+        raise SettingsError(f"{path} does not hold {KEY_BYTES} bytes in hexadecimal digits")
+    return secret

@@ -50,17 +50,22 @@ class OnlyFromProxy:
         self._app, self._proxies = app, proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._may_enter(scope):
+        if scope["type"] != "http" or self._is_health_check(scope):
             await self._app(scope, receive, send)
-            return
-        kind = Kind(403, "not-through-proxy", "Only the proxy in front may come here")
-        refusal = problem(kind, "this curator is reached by https:// through its proxy: use the proxy's address")
-        await refusal(scope, receive, send)
+        elif self._comes_by_proxy(scope):
+            # What the browser sees is https: the cookie, the addresses on pages and the origin of forms follow this.
+            scope["scheme"] = "https"
+            await self._app(scope, receive, send)
+        else:
+            kind = Kind(403, "not-through-proxy", "Only the proxy in front may come here")
+            refusal = problem(kind, "this curator is reached by https:// through its proxy: use the proxy's address")
+            await refusal(scope, receive, send)
 
-    def _may_enter(self, scope: Scope) -> bool:
+    def _is_health_check(self, scope: Scope) -> bool:
+        return scope["path"] in _HEALTH and ip_address(scope["client"][0]).is_loopback
+
+    def _comes_by_proxy(self, scope: Scope) -> bool:
         address = ip_address(scope["client"][0])
-        if address.is_loopback and scope["path"] in _HEALTH:
-            return True
         came_by = Headers(scope=scope).get("x-forwarded-proto", "")
         return came_by == "https" and any(address in network for network in self._proxies)
 

@@ -3,7 +3,6 @@
 It does not know what is logged; whoever logs keeps rows, keys and bodies out.
 """
 
-import json
 import logging
 import sys
 import traceback
@@ -11,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol.errors import SubnError
+from protocol.text import printable_json
 
 
 class JsonLines(logging.Formatter):
@@ -28,7 +28,7 @@ class JsonLines(logging.Formatter):
             # Privacy: the text of an error that nobody foresaw might quote a value; its place does not.
             line["error"] = str(error) if isinstance(error, SubnError | OSError) else type(error).__name__
             line["at"] = [f"{f.filename}:{f.lineno}" for f in reversed(traceback.extract_tb(error.__traceback__))]
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return printable_json(line)
 
 
 def log_to_standard_error(level: int = logging.INFO) -> None:

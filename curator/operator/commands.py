@@ -6,6 +6,7 @@ It does not know HTTP (`curator.operator.client`) or how progress is drawn (`cur
 import argparse
 import json
 import os
+import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from curator.errors import CuratorUnreachable
+from curator.home.tls import client_context
 from curator.operator.client import CuratorClient
 from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
@@ -20,6 +22,7 @@ from curator.rendering.output import say
 from curator.results import multiple_tables
 from protocol.errors import OperatorError
 from protocol.messages.http import ENDS
+from protocol.text import printable, printable_json
 
 DEFAULT_URL = "https://127.0.0.1:8460"
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
@@ -156,7 +159,14 @@ def _with_client(chosen: argparse.Namespace, run: Command) -> int:
 
 def _ca(file: Path | str | None) -> str:
     """The text of the CA's certificate; empty if the machine's own CAs shall decide."""
-    return Path(file).read_text(encoding="utf-8") if file else ""
+    if not file:
+        return ""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        client_context(text or "none")  # an empty text would mean the machine's own CAs
+    except (ssl.SSLError, ValueError):
+        raise OperatorError(f"{file} holds no certificate: the curator's tls/ca.pem is expected") from None
+    return text
 
 
 def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -177,13 +187,13 @@ def _schema_hash(client: CuratorClient, given: str) -> str:
 
 def _plan(client: CuratorClient, chosen: argparse.Namespace) -> int:
     plan = client.plan(_body(client, chosen))
-    return say(chosen, plan, describe_plan(plan))
+    return say(chosen, plan, *describe_plan(plan))
 
 
 def _run(client: CuratorClient, chosen: argparse.Namespace) -> int:
     key = chosen.idempotency_key or _new_key()
     run = client.create_run(_run_body(client, chosen), key)
-    return say(chosen, run, f"{run['run']}\nfollow it with: subn watch {run['run']}")
+    return say(chosen, run, run["run"], f"follow it with: subn watch {run['run']}")
 
 
 def _new_key() -> str:
@@ -196,7 +206,7 @@ def _watch(client: CuratorClient, chosen: argparse.Namespace) -> int:
     screen = Screen(sys.stdout)
     for event in client.events(chosen.id):
         if chosen.json:
-            print(json.dumps(event, ensure_ascii=False), flush=True)
+            print(printable_json(event), flush=True)
         else:
             screen.show(client.run(chosen.id))
     return _end(chosen, client.run(chosen.id))
@@ -206,7 +216,8 @@ def _wait(client: CuratorClient, chosen: argparse.Namespace) -> int:
     deadline = None if chosen.timeout is None else monotonic() + chosen.timeout
     while (run := _state(client, chosen.id, deadline))["state"] not in ENDS:
         if deadline is not None and monotonic() >= deadline:
-            print(f"subn: run {chosen.id} is still {run['state']} after {chosen.timeout:g} s", file=sys.stderr)
+            late = f"run {chosen.id} is still {run['state']} after {chosen.timeout:g} s"
+            print(f"subn: {printable(late)}", file=sys.stderr)
             return TIMED_OUT
         sleep(_POLL_SECONDS)
     return _end(chosen, run)
@@ -236,7 +247,7 @@ def _list_runs(client: CuratorClient, chosen: argparse.Namespace) -> int:
         + run["state"].replace("_", " ")
         for run in runs
     ]
-    return say(chosen, runs, "\n".join(lines) or "no run yet: subn run")
+    return say(chosen, runs, *(lines or ["no run yet: subn run"]))
 
 
 def _cancel(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -252,7 +263,7 @@ def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
     for name in names:
         client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)
     paths = [str(chosen.out / name) for name in names]
-    return say(chosen, {"files": paths}, "\n".join(paths))
+    return say(chosen, {"files": paths}, *paths)
 
 
 def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -267,8 +278,9 @@ def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
     for path in paths:
         client.download(chosen.id, "table.csv", path, rows)
     rule = multiple_tables.rule(sum(member["rows"] for member in plan["members"]), rows)
-    words = "\n".join([*map(str, paths), multiple_tables.PURPOSE, rule, multiple_tables.CONDITION])
-    return say(chosen, {"files": list(map(str, paths)), "rows": rows, "rule": rule}, words)
+    files = list(map(str, paths))
+    lines = [*files, multiple_tables.PURPOSE, rule, multiple_tables.CONDITION]
+    return say(chosen, {"files": files, "rows": rows, "rule": rule}, *lines)
 
 
 def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -278,12 +290,13 @@ def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:
         + (", ".join(f"{o['dataset']} {o['rows']:,} rows" for o in party["offers"]) or "no rows offered")
         for party in parties
     ]
-    return say(chosen, parties, "\n".join(lines) or "no party has enrolled yet: subn parties code NAME")
+    return say(chosen, parties, *(lines or ["no party has enrolled yet: subn parties code NAME"]))
 
 
 def _party_code(client: CuratorClient, chosen: argparse.Namespace) -> int:
     code = client.code(chosen.name)
-    return say(chosen, code, f"{code['code']}\nvalid once, for {chosen.name}, until {code['expires']}")
+    careful = [f"careful: this name can be taken for {other}, which has enrolled" for other in code["alike"]]
+    return say(chosen, code, code["code"], f"valid once, for {chosen.name}, until {code['expires']}", *careful)
 
 
 def _revoke_party(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -294,7 +307,7 @@ def _revoke_party(client: CuratorClient, chosen: argparse.Namespace) -> int:
 def _list_schemas(client: CuratorClient, chosen: argparse.Namespace) -> int:
     schemas = client.schemas()
     lines = [f"{found['hash']}  {found['title']} ({found['attributes']} attributes)" for found in schemas]
-    return say(chosen, schemas, "\n".join(lines) or "no schema yet: subn schemas add FILE")
+    return say(chosen, schemas, *(lines or ["no schema yet: subn schemas add FILE"]))
 
 
 def _add_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
@@ -303,5 +316,5 @@ def _add_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _show_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
-    print(json.dumps(client.schema(chosen.hash), indent=1, ensure_ascii=False))
+    print(printable_json(client.schema(chosen.hash), indent=1))
     return 0

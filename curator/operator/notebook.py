@@ -33,6 +33,7 @@ from protocol.errors import OperatorError, SubnError
 from protocol.messages.http import ENDS
 from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 from protocol.run.manifest import Manifest, verify_manifest
+from protocol.text import printable
 
 ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like
 
@@ -71,7 +72,7 @@ class RunDidNotFinish(SubnError):
     """It failed, was refused or cancelled, or timed out; `run` says why."""
 
     def __init__(self, run: interface.Run) -> None:
-        super().__init__(describe_run(run.model_dump()))
+        super().__init__(printable(describe_run(run.model_dump())))
         self.run = run
 
 
@@ -79,7 +80,7 @@ class Plan(interface.PlanForecast):
     """What a run would cost and how good its answers can be; prints as a table."""
 
     def __str__(self) -> str:
-        return describe_plan(self.model_dump())
+        return "\n".join(map(printable, describe_plan(self.model_dump())))
 
 
 class Curator:

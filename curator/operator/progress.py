@@ -8,6 +8,7 @@ from shutil import get_terminal_size
 from typing import Any, TextIO
 
 from protocol.messages.http import ACTIVE
+from protocol.text import printable
 
 _WIDTH = 20
 _MOST_SHOWN = 5  # parties on one line
@@ -22,7 +23,7 @@ class Screen:
         self._lines: Sequence[str] = ()
 
     def show(self, run: Json) -> None:
-        lines = progress_lines(run)
+        lines = list(map(printable, progress_lines(run)))
         if self._out.isatty():
             # A line that wraps would take two lines of the screen, and the next picture would begin too low.
             width = get_terminal_size().columns
@@ -76,7 +77,7 @@ def describe_run(run: Json) -> str:
     return words + (f": {run['reason']}{culprit}" if run["reason"] else culprit)
 
 
-def describe_plan(plan: Json) -> str:
+def describe_plan(plan: Json) -> list[str]:
     lines = [f"{'step':16} {'tables':>7} {'cells':>9} {'ciphertexts':>12} {'bytes/party':>12} {'s':>6} {'noise<':>7}"]
     for step in plan["steps"]:
         error = f"{step['error']:.4f}" if step["error"] is not None and step["error"] < 1 else ""
@@ -91,7 +92,7 @@ def describe_plan(plan: Json) -> str:
         f"{plan['bytes_per_party']:,} bytes per party, about {plan['seconds']:.0f} s; nothing has been spent. "
         f"Plan {plan['plan_hash']}"
     )
-    return "\n".join(lines)
+    return lines
 
 
 def error_range(predicted: Json) -> str:

@@ -5,13 +5,14 @@ It does not know how it is proved (`protocol.run.manifest`).
 
 import argparse
 import hashlib
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from curator.rendering.output import say
 from protocol.errors import ManifestError, OperatorError
 from protocol.run.manifest import Manifest, verify_manifest
+from protocol.text import printable_lines
 
 VERIFIED, REJECTED = 0, 1
 
@@ -43,10 +44,10 @@ def _verify(chosen: argparse.Namespace) -> int:
         files = _files_at_hand(manifest, chosen.manifest.parent, chosen.table)
         verify_manifest(data, {name: _sha256(path) for name, path in files.items()}, _key(chosen.curator_key))
     except ManifestError as error:
-        print(f"subn: not verified: {error}", file=sys.stderr)
+        print(f"subn: not verified: {printable_lines(str(error))}", file=sys.stderr)
         return REJECTED
     found = _findings(manifest, sorted(files), chosen.curator_key is not None)
-    print(json.dumps(found, indent=1, ensure_ascii=False) if chosen.json else _in_words(found))
+    say(chosen, found, *_in_words(found), indent=1)
     return VERIFIED
 
 
@@ -98,18 +99,16 @@ def _findings(manifest: Manifest, files: list[str], is_known_curator: bool) -> d
     }
 
 
-def _in_words(found: dict[str, Any]) -> str:
+def _in_words(found: dict[str, Any]) -> list[str]:
     known = "as you gave it" if found["curator_key_was_given"] else "compare it, or give --curator-key"
     files = ", ".join(found["files"]) or "none at hand"
     deltas = {name: f" and a delta of {delta}" for name, delta in found["spent_delta"].items() if delta != "0"}
     amounts = found["spent"].items()
     spent = [f"{name} spent {amount} of {found['epsilon']}{deltas.get(name, '')}" for name, amount in amounts]
-    return "\n".join(
-        [
-            f"verified: run {found['run']}, {found['method']}, finished {found['finished']}",
-            f"plan {found['plan_hash']}, signed by {len(spent)} parties, with {found['receipts']} signed receipts",
-            *spent,
-            f"files that are the published ones: {files}",
-            f"curator's key {found['curator_key']} ({known})",
-        ]
-    )
+    return [
+        f"verified: run {found['run']}, {found['method']}, finished {found['finished']}",
+        f"plan {found['plan_hash']}, signed by {len(spent)} parties, with {found['receipts']} signed receipts",
+        *spent,
+        f"files that are the published ones: {files}",
+        f"curator's key {found['curator_key']} ({known})",
+    ]

@@ -6,7 +6,7 @@ It does not know what a page shows.
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from fastapi import Depends, Form, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -93,9 +93,12 @@ Sending = Annotated[Session, Depends(sending)]
 
 
 def refuse_other_origins(request: Request) -> None:
-    origin = request.headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("Host", ""):
-        raise Forbidden("this form was sent from another site: nothing was done")
+    origin, own = request.headers.get("Origin"), f"{request.url.scheme}://{request.headers.get('Host', '')}"
+    if origin not in (None, own):
+        raise Forbidden(
+            f"this form was sent from another site than {own}: nothing was done (a proxy in front has to pass on the "
+            "Host header as the browser sends it)"
+        )
 
 
 def see_other(path: str) -> RedirectResponse:

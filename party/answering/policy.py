@@ -12,6 +12,7 @@ from party.home.keys import peer_fingerprint
 from party.home.settings import Peer, Policy
 from protocol.plan.plan import Member, Plan
 from protocol.plan.terms import Terms
+from protocol.text import alike
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ def _about_keys(peers: Mapping[str, Peer], plan: Plan) -> Iterator[str]:
 def _strangers(peers: Mapping[str, Peer], plan: Plan, me: int) -> Iterator[str]:
     for index, member in enumerate(plan.members):
         if index != me and member.name not in peers:
-            yield f"compare the fingerprint of {member.name} with its data owner: {_fingerprint(member)}"
+            names = {*peers, *(other.name for other in plan.members)}
+            taken = alike(member.name, sorted(names))
+            warning = f"; its name can be taken for {', '.join(taken)}" if taken else ""
+            yield f"compare the fingerprint of {member.name} with its data owner: {_fingerprint(member)}{warning}"
 
 
 def _fingerprint(member: Member) -> str:

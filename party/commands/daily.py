@@ -76,7 +76,7 @@ def export(home: Home, chosen: Any) -> Result:
         opened.audit.append("exported", what=str(chosen.out or "standard output"))
     text = json.dumps(data, ensure_ascii=False, indent=2)
     if chosen.out is None:
-        return Result(data, [text])
+        return Result(data, text.splitlines())
     write_file(chosen.out, text + "\n")
     return Result({"written": str(chosen.out)}, [f"written to {chosen.out}"])
 

@@ -22,7 +22,7 @@ from party.commands.line import Seams, call, curator_of
 from party.commands.result import Result
 from party.commands.setup import checked, roster_of
 from party.curator_link.tls import trusting
-from party.home import keys, settings
+from party.home import keys, settings, tokens
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.settings import CuratorSettings, pinned_ca
@@ -41,6 +41,7 @@ def doctor(home: Home, chosen: Any) -> Result:
     looks: list[tuple[str, Look]] = [
         ("versions", _versions),
         ("home", lambda: _home(home)),
+        ("tokens", lambda: _tokens(home)),
         ("settings", lambda: _settings(home)),
         ("source", lambda: _sources(home)),
         ("ledger", lambda: _ledger(home)),
@@ -63,13 +64,20 @@ def _home(home: Home) -> Iterator[Finding]:
         file.write(b"writable?")
         file.flush()
     yield Finding("home", "ok", f"{home.path} can be written to, and has keys")
-    secrets = [path for path in (home.path, home.keys, *home.keys.iterdir()) if path.stat().st_mode & 0o077]
-    yield diagnosis.modes([str(path) for path in secrets])
+    secrets = [home.path, home.keys, *home.keys.iterdir(), *home.path.glob(tokens.TOKEN_FILE)]
+    yield diagnosis.modes([str(path) for path in secrets if path.stat().st_mode & 0o077])
     yield diagnosis.disk(shutil.disk_usage(home.path).free, str(home.path))
     if keys.has_successor(home.keys):
         yield Finding("keys", "warn", "a change of keys was broken off", "finish it: `subn-party rotate`")
     elif own.retired:
         yield Finding("keys", "ok", f"changed {len(own.retired)} times")
+
+
+def _tokens(home: Home) -> Iterator[Finding]:
+    names = [name for name in (tokens.TOKEN_FILE, tokens.METRICS_TOKEN_FILE) if (home.path / name).exists()]
+    for name in names:
+        tokens.token_of(home.path, name)
+    yield Finding("tokens", "ok", f"{' and '.join(names)} as written" if names else "none has been needed yet")
 
 
 def _settings(home: Home) -> Iterator[Finding]:

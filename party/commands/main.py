@@ -3,7 +3,6 @@
 It does not know how the commands do their work.
 """
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from party.commands import dispatch
 from party.errors import Declined, LedgerError, PolicyRefusal, RolledBack, TalkError, Untrusted
 from protocol.errors import OperatorError, SubnError
 from protocol.services.command_help import GroupedParser
+from protocol.text import printable, printable_json, printable_lines
 
 if TYPE_CHECKING:
     from party.commands.line import Seams
@@ -62,9 +62,9 @@ def main(arguments: Sequence[str] | None = None, seams: "Seams | None" = None) -
 
 def _say(result: "Result", as_json: bool) -> None:
     if as_json:
-        print(json.dumps(result.data, ensure_ascii=False, indent=2))
+        print(printable_json(result.data, indent=2))
     elif result.lines:
-        print("\n".join(result.lines))
+        print("\n".join(map(printable, result.lines)))
 
 
 def _complain(error: Exception, as_json: bool) -> int:
@@ -75,8 +75,8 @@ def _complain(error: Exception, as_json: bool) -> int:
     elif isinstance(error, Declined):
         what = f"the curator refuses: {error}"
     if as_json:
-        print(json.dumps({"error": what, "kind": type(error).__name__, "code": code}, ensure_ascii=False))
-    print(f"subn-party: {what}", file=sys.stderr)
+        print(printable_json({"error": what, "kind": type(error).__name__, "code": code}))
+    print(f"subn-party: {printable_lines(what)}", file=sys.stderr)
     return code
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 
-from party.app import TOKEN_FILE, token_of
 from party.commands.line import call, curator_of
 from party.commands.result import Result
 from party.comparison import comparison
@@ -16,6 +15,7 @@ from party.errors import Unreachable
 from party.home import settings
 from party.home.home import open_home
 from party.home.layout import Home
+from party.home.tokens import TOKEN_FILE, token_of
 
 _SECONDS = 10.0
 

@@ -6,6 +6,7 @@ It does not know what keeps a service from working: it repeats what the service 
 import json
 from http.client import HTTPConnection, HTTPException
 from typing import Any
+from urllib.parse import urlsplit
 
 from party.commands.result import Result
 from party.home.layout import Home
@@ -16,7 +17,7 @@ _PATIENCE = 5.0  # seconds
 
 
 def ready(home: Home, _chosen: Any) -> Result:
-    port = load(home).local.port
+    port = load(home).local.port or _served_port(home)
     line = HTTPConnection(_LOOPBACK, port, timeout=_PATIENCE)
     try:
         line.request("GET", "/readyz")
@@ -28,6 +29,14 @@ def ready(home: Home, _chosen: Any) -> Result:
     finally:
         line.close()
     return Result(found, [": ".join(found.values())], 0 if answer.status == 200 else 1)
+
+
+def _served_port(home: Home) -> int:
+    """The port that a service with `port = 0` was given, which it notes while it serves; 0 if none serves."""
+    try:
+        return urlsplit(home.address.read_text(encoding="ascii").strip()).port or 0
+    except (OSError, ValueError):
+        return 0
 
 
 def _said(answer: Any) -> dict[str, str]:

@@ -27,6 +27,7 @@ from party.home.settings import CuratorSettings, schema_of
 from protocol.errors import DataError
 from protocol.messages.fingerprint_words import fits, spoken
 from protocol.messages.pins import checked_pin, parted
+from protocol.text import alike
 
 
 def init(home: Home, _chosen: Any) -> Result:
@@ -182,6 +183,7 @@ def _check_enrolment(name: str, url: str) -> None:
 def roster_of(opened: OpenHome, seams: Seams) -> list[dict[str, Any]]:
     """All other parties, with what is noted of them."""
     found = call(curator_of(opened, seams), lambda line: line.roster())
+    names = sorted({*opened.settings.peers, *(peer.name for peer in found)})
     return [
         {
             "name": peer.name,
@@ -190,6 +192,7 @@ def roster_of(opened: OpenHome, seams: Seams) -> list[dict[str, Any]]:
             "revoked": peer.revoked,
             "noted": noted.fingerprint if noted is not None else None,
             "compared": noted is not None and noted.fingerprint == shown,
+            "alike": alike(peer.name, names),
         }
         for peer in found
         if peer.name != opened.curator.name
@@ -202,7 +205,11 @@ def _peer_lines(roster: list[dict[str, Any]]) -> list[str]:
     return [
         line
         for peer in roster
-        for line in (f"{peer['name']:20} {peer['fingerprint']}   {_standing(peer)}", f"{'':20} {peer['words']}")
+        for line in (
+            f"{peer['name']:20} {peer['fingerprint']}   {_standing(peer)}",
+            f"{'':20} {peer['words']}",
+            *(f"{'':20} CAREFUL: this name can be taken for {other}" for other in peer["alike"]),
+        )
     ]
 
 

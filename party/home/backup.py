@@ -23,7 +23,7 @@ from typing import Any
 
 from party.books.audit import Audit
 from party.books.ledger import Entry, Ledger, Request
-from party.errors import LedgerError, SettingsError, Unreadable
+from party.errors import DiskFull, LedgerError, SettingsError, Unreadable
 from party.files import sync_folder, whole_file, write_file
 from party.home import keys, settings
 from party.home.layout import SETTINGS_FILE, Home
@@ -45,7 +45,7 @@ def make(home: Home, file: Path) -> dict[str, Any]:
     if file.exists():
         raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
     found = settings.load(home)
-    with tempfile.TemporaryDirectory(dir=home.path, prefix=".backup-") as folder:
+    with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         work = Path(folder)
         # In this order: whatever the ledger has and the log has not is logged when the service starts.
         members = {home.audit.name: _whole_lines(home.audit), SETTINGS_FILE: home.settings.read_bytes()}
@@ -139,14 +139,20 @@ def _copy_database(path: Path, copy: Path) -> None:
     if not path.exists():
         Ledger.open(path).close()
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
-        source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
-        # Privacy: they would open the masks of active runs. Without the rows, nobody could go on with them.
-        target.execute("PRAGMA secure_delete = ON")
-        with target:
-            target.execute("UPDATE requests SET kept = NULL")
-        target.execute("VACUUM")  # nor are they in pages that are free
+    try:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+            # Privacy: they would open the masks of active runs. Without the rows, nobody could go on with them.
+            target.execute("PRAGMA secure_delete = ON")
+            with target:
+                target.execute("UPDATE requests SET kept = NULL")
+            target.execute("VACUUM")  # nor are they in pages that are free
+    except sqlite3.Error as error:
+        raise DiskFull(
+            f"{path} cannot be copied to {copy.parent.parent} ({error}): nothing was written; make room there and try "
+            "again"
+        ) from error
 
 
 def _whole_lines(path: Path) -> bytes:

@@ -6,6 +6,7 @@ It does not know runs; whether one is allowed is `party.answering.policy`'s ques
 import json
 import os
 import re
+import ssl
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -174,7 +175,17 @@ def change_curator(home: Home, key: bytes, ca: str) -> Settings:
 
 def pinned_ca(home: Home, found: CuratorSettings) -> str:
     """The PEM text of the CA; empty where the machine's CAs decide."""
-    return _read(home.ca) if found.ca == "ca.pem" else ""
+    if found.ca != "ca.pem":
+        return ""
+    text = _read(home.ca)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
+    except (ssl.SSLError, ValueError):
+        raise SettingsError(
+            f"{home.ca} does not hold the curator's certificate authority: restore it from your backup, or ask the "
+            "operator for the pin and run `subn-party recognise PIN`"
+        ) from None
+    return text
 
 
 def _local(found: Local) -> Local:

@@ -3,8 +3,8 @@
 It does not know sessions or pages.
 
 A page of another site can make a browser ask this machine for anything. If that site leads its own name here ("DNS
-rebinding"), the request gives itself away by that name. What the answers may load, and who may frame them, stands in
-their headers.
+rebinding"), the request gives itself away by that name. A form of that site gives itself away by its origin, which
+browsers name. What the answers may load, and who may frame them, stands in their headers.
 """
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,6 +17,7 @@ OPEN_PATHS = (
     "/readyz",
     "/metrics",
 )  # asked by machines, under whatever name; they hold nothing of the rows
+_READING = ("GET", "HEAD")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
@@ -38,9 +39,8 @@ class PageGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             return await self._app(scope, receive, send)
-        host = Headers(scope=scope).get("host", "")
-        if name_in(host) not in OWN_NAMES:
-            refusal = PlainTextResponse("these pages are for this machine only: ask for 127.0.0.1 or localhost\n", 421)
+        refusal = _refusal(scope["method"], Headers(scope=scope))
+        if refusal is not None:
             return await refusal(scope, receive, send)
 
         async def send_guarded(message: Message) -> None:
@@ -51,6 +51,16 @@ class PageGuard:
             await send(message)
 
         return await self._app(scope, receive, send_guarded)
+
+
+def _refusal(method: str, headers: Headers) -> PlainTextResponse | None:
+    """The answer to a request that another name or another site led here; None if it may pass."""
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if name_in(host) not in OWN_NAMES:
+        return PlainTextResponse("these pages are for this machine only: ask for 127.0.0.1 or localhost\n", 421)
+    if method not in _READING and origin not in (None, f"http://{host}", f"https://{host}"):
+        return PlainTextResponse("this was sent from another site: nothing was done\n", 403)
+    return None
 
 
 def name_in(host: str) -> str:

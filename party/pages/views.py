@@ -19,6 +19,7 @@ from party.views import account, accounts, described, line_of, listed
 from protocol.messages.http import Peer
 from protocol.plan.plan import Plan
 from protocol.plan.promises import not_promised, odds_factor, promises
+from protocol.text import alike
 
 _RUNS_A_PAGE = 25
 _LINES_A_PAGE = 50
@@ -105,7 +106,11 @@ class Views:
                 "url": self._opened.curator.url,
                 "fingerprint": fingerprint(bytes.fromhex(self._opened.curator.key)),
             },
-            "peers": [self._peer(name, shown, revoked) for name, (shown, revoked) in found.items() if name != own],
+            "peers": [
+                self._peer(name, shown, revoked) | {"alike": alike(name, found)}
+                for name, (shown, revoked) in found.items()
+                if name != own
+            ],
             "is_roster": roster is not None,
         }
 

@@ -6,9 +6,10 @@ It does not know how requests are served or signed, and what only operators ask.
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from protocol.exact import Exact, Hash, canonical_json
+from protocol.text import checked_name
 
 RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]
 ACTIVE: tuple[RunStateName, ...] = ("joining", "running")
@@ -18,8 +19,8 @@ LONGEST_POLL = 30  # seconds that the curator holds a request for which it has n
 
 # Names go into paths, files and logs: letters, digits and a few marks, no blanks at the ends.
 _NAME = r"^[\w](?:[\w .()&'-]{0,98}[\w.)])?$"
-PartyName = Annotated[str, Field(pattern=_NAME, examples=["hospital-1"])]
-DatasetName = Annotated[str, Field(pattern=_NAME, examples=["patients"])]
+PartyName = Annotated[str, Field(pattern=_NAME, examples=["hospital-1"]), AfterValidator(checked_name)]
+DatasetName = Annotated[str, Field(pattern=_NAME, examples=["patients"]), AfterValidator(checked_name)]
 RunId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
 StepName = Annotated[str, Field(pattern=r"^[a-z]+(/[0-9]{1,6})?$", examples=["correlations", "update/2"])]
 PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=["5d" * 32])]

@@ -6,12 +6,13 @@ good defaults are chosen (`protocol.plan.presets`).
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
 from protocol.options import PlanOptions
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.privacy.noise_modes import NOISE_MODES, NoiseMode
+from protocol.text import checked_name
 
 Estimate = Literal["network", "graphical-model"]
 Views = Literal["pairs", "single"]
@@ -20,7 +21,7 @@ CoverObjective = Literal["expected-error", "paper"]
 CoverBudgets = Literal["equal", "cube-root", "square-root"]
 
 LONGEST_NAME = 200
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(checked_name)]
 
 
 class Frozen(BaseModel):

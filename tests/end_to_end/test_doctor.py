@@ -83,10 +83,13 @@ def test_what_is_wrong_with_a_party_is_named_and_how_to_mend_it(clinic: Cluster)
     site = clinic.sites["other"]
     site.running.stop()  # a log that is changed under a serving process would be another test
     table, key, log = (site.home / name for name in ("patients.csv", "keys/identity.json", "audit.jsonl"))
-    good, logged = table.read_text(), log.read_bytes()
+    token = site.home / "local-token"
+    good, logged, written = table.read_text(), log.read_bytes(), token.read_bytes()
     table.write_text(good.replace("\n", f"\n{MARKED}", 1))
     key.parent.chmod(0o755)
     log.write_bytes(logged.replace(b'"enrolled"', b'"Enrolled"', 1))
+    token.write_bytes(b"")
+    token.chmod(0o644)
     try:
         found = party(clinic, 1, "other")
         text = site.shell("doctor").stdout
@@ -94,9 +97,13 @@ def test_what_is_wrong_with_a_party_is_named_and_how_to_mend_it(clinic: Cluster)
         table.write_text(good)
         key.parent.chmod(0o700)
         log.write_bytes(logged)
+        token.write_bytes(written)
+        token.chmod(0o600)
     assert "does not fit" in found["source"][0]["found"]
     assert MARKED not in text
-    assert found["file modes"][0]["mend"] == f"chmod go= {key.parent}"
+    assert found["file modes"][0]["mend"] == f"chmod go= {key.parent} {token}"
+    assert found["tokens"][0]["verdict"] == "bad"
+    assert f"{token} does not hold the token that this program wrote" in found["tokens"][0]["found"]
     assert found["audit log"][0]["verdict"] == "bad"
     assert "bad   source " in text
     assert found["connection"][0]["verdict"] == "ok"  # the rest was looked at all the same

@@ -31,7 +31,7 @@ from tests.support.fake_curator import FakeCurator
 from tests.support.party import ROWS, Party, finish, parties_of, run_terms
 from tests.support.small_runs import BITS, identity, random_codes
 
-TOKEN = "the-token"
+TOKEN = "ab" * 32
 
 
 def elsewhere(action: Callable[..., Any], *arguments: Any) -> None:

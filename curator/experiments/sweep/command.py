@@ -14,6 +14,7 @@ from curator.experiments.sweep.figures import draw, means, require_matplotlib, w
 from curator.experiments.sweep.grid import read_grid
 from curator.experiments.sweep.runner import RESULTS, run_sweep
 from protocol.errors import OperatorError
+from protocol.text import printable
 
 _BAR = 30
 
@@ -45,8 +46,9 @@ def _sweep(chosen: argparse.Namespace) -> int:
     write_means(chosen.out / "means.csv", found)
     figures = draw(found, chosen.out)
     refused = sorted({record["outcome"]["refused"] for record in records if "refused" in record["outcome"]})
-    print("\n".join([f"refused: {sentence}" for sentence in refused]), end="\n" if refused else "")
-    print(f"wrote {len(records):,} results, means.csv and {len(figures)} figures to {chosen.out}")
+    lines = [f"refused: {sentence}" for sentence in refused]
+    lines.append(f"wrote {len(records):,} results, means.csv and {len(figures)} figures to {chosen.out}")
+    print("\n".join(map(printable, lines)))
     return 0
 
 
@@ -60,11 +62,11 @@ class Bar:
         if self._first < 0:
             self._first = done
         if not self._out.isatty():
-            print(f"{done}/{total} {what or 'were there'}", file=self._out, flush=True)
+            print(printable(f"{done}/{total} {what or 'were there'}"), file=self._out, flush=True)
             return
         filled = _BAR * done // max(1, total)
         line = f"{'█' * filled}{'░' * (_BAR - filled)} {done}/{total}{self._left(done, total)}"
-        print(f"\r\x1b[2K{line}", file=self._out, end="\n" if done == total else "", flush=True)
+        print(f"\r\x1b[2K{printable(line)}", file=self._out, end="\n" if done == total else "", flush=True)
 
     def _left(self, done: int, total: int) -> str:
         made = done - self._first

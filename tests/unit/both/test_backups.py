@@ -2,6 +2,8 @@
 
 import io
 import shutil
+import subprocess
+import sysconfig
 import tarfile
 from fractions import Fraction
 from pathlib import Path
@@ -239,3 +241,22 @@ def written(to: Path, members: dict[str, bytes]) -> Path:
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
     return to
+
+
+@pytest.mark.parametrize("program", ["subn-party", "subn-curator"])
+def test_without_room_a_backup_says_so_and_leaves_nothing(tmp_path: Path, program: str) -> None:
+    """No file may grow beyond 8 KiB here, as on a full disk."""
+    home, target = tmp_path / "home", tmp_path / "elsewhere"
+    target.mkdir()
+    scripts = Path(sysconfig.get_path("scripts"))
+    made = subprocess.run([scripts / program, "init", "--home", home], capture_output=True, check=True)
+    assert made.returncode == 0
+    if program == "subn-party":
+        Ledger.open(home / "ledger.db").close()
+    line = f"ulimit -f 8; exec {scripts / program} backup {target / 'copy'} --home {home}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"cannot be copied to {target}" in done.stderr
+    assert "make room there and try again" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(target.iterdir()) == []

@@ -109,6 +109,22 @@ def test_nobody_or_somebody_else_at_the_port_is_not_ready(
     assert found["reason"]
 
 
+def test_a_party_that_took_a_free_port_is_found_where_it_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask_party(tmp_path, 0) == 1
+    capsys.readouterr()
+    with service(WELL) as port:
+        (tmp_path / "address").write_text(f"http://127.0.0.1:{port}\n")
+        assert ask_party(tmp_path, 0) == 0
+    assert json.loads(capsys.readouterr().out) == {"status": "ready"}
+
+
+def test_a_curator_that_took_a_free_port_is_asked_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask_curator(tmp_path, 0) == 2
+    assert "name the one that the service logged, with --port" in capsys.readouterr().err
+
+
 def certificate(path: Path) -> Path:
     """Signed by itself, for a name that is not this machine's."""
     key = ec.generate_private_key(ec.SECP256R1())

@@ -15,12 +15,14 @@ import httpx
 import pytest
 
 from party import service
-from party.app import TOKEN_FILE, make_app, token_of
+from party.app import add_metrics, make_app
 from party.curator_link.client import Backoff
 from party.errors import HomeInUse, LedgerError, RolledBack, SettingsError
 from party.home.lock import served_alone
+from party.home.tokens import METRICS_TOKEN_FILE, TOKEN_FILE, token_of
 from party.logs import JsonLines, log_libraries
 from party.operations.health import Health
+from party.operations.metrics import Metrics
 from protocol.errors import SubnError
 from tests.support.fake_curator import NOW, FakeCurator
 from tests.support.party import NO_DELTA, Party, make_home, run_terms, write_keys
@@ -50,7 +52,7 @@ def local(
 ) -> Any:
     async def once() -> httpx.Response:
         app = make_app(party.opened, TOKEN, Health(party.opened, lambda: trouble))
-        headers = {"Authorization": f"Bearer {token}".encode()} if token is not None else {}
+        headers = {"Authorization": f"Bearer {token}".encode()} if token is not None else more.pop("headers", {})
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
             return await client.request(method, path, headers=headers, **more)
 
@@ -148,6 +150,46 @@ def test_the_token_is_made_once_for_its_owner_alone(tmp_path):
     assert len(first) == 64
     assert token_of(tmp_path) == first
     assert (tmp_path / TOKEN_FILE).stat().st_mode & 0o777 == 0o600
+
+
+SPOILT = [b"", b"\n", b"the-token\n", b"ab" * 31, b"AB" * 32, b"ab" * 32 + b"\n\n", "ä".encode() * 32, b"\xff" * 64]
+
+
+@pytest.mark.parametrize("name", [TOKEN_FILE, METRICS_TOKEN_FILE])
+@pytest.mark.parametrize("content", SPOILT)
+def test_a_token_that_is_not_as_written_refuses_to_serve(party, fake, name, content):
+    (party.home.path / name).write_bytes(content)
+    party.opened.ledger.close()
+    with pytest.raises(SettingsError, match=f"{name} does not hold the token that this program wrote: remove the file"):
+        service.serve(party.home, lambda *_, **__: None, transport=fake.transport())
+    assert (party.home.path / name).read_bytes() == content
+
+
+@pytest.mark.parametrize(("method", "path"), [*PRIVATE, ("GET", "/metrics")])
+@pytest.mark.parametrize("token", [None, ""])
+def test_without_credentials_even_an_empty_token_opens_nothing(party, method, path, token):
+    """As the first fence, the file is refused; this is the second."""
+
+    async def once() -> int:
+        health = Health(party.opened, lambda: None)
+        app = make_app(party.opened, "", health)
+        add_metrics(app, Metrics(health), ("", ""))
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+            return (await client.request(method, path, headers=headers)).status_code
+
+    assert asyncio.run(once()) == 401
+    assert party.ledger.request(RUN).state == "asked"
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1:9999", "null", "http://[::1"])
+def test_a_post_from_another_origin_does_nothing_even_with_the_token(party, origin):
+    headers = {"Authorization": f"Bearer {TOKEN}", "Origin": origin}
+    for path in (f"/v1/requests/{RUN}/accept", f"/v1/requests/{RUN}/refuse", "/v1/sign-in"):
+        assert local(party, "POST", path, None, headers=headers).status_code == 403
+    assert party.ledger.request(RUN).state == "asked"
+    own = headers | {"Origin": "http://127.0.0.1"}
+    assert local(party, "POST", f"/v1/requests/{RUN}/accept", None, headers=own).status_code == 200
 
 
 # The process

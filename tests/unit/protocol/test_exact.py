@@ -90,3 +90,11 @@ def test_canonical_json_has_one_spelling():
 
 def test_digest_is_sha256():
     assert digest(b"abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_integers_that_could_not_be_written_again_are_refused():
+    assert exact(10**100 - 1) == 10**100 - 1
+    for size in (100, 4000, 5000):
+        for number in (10**size, -(10**size)):
+            with pytest.raises(ValueError):
+                exact(number)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from crypto.errors import MalformedKey
 from crypto.randomness import Stream
 from curator.accounts.registry import CODE_LIFE_MS, Registry
 from curator.errors import Conflict, Forbidden, NotFound
@@ -102,6 +103,23 @@ def test_a_refused_enrolment_does_not_use_the_code(registry):
     code, _ = registry.new_code("clinic", STREAM)
     assert "belongs to a party already" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Conflict)
     registry.enrol(code, "clinic", *keys(1))
+
+
+@pytest.mark.parametrize("weak", [bytes(32), b"\x01" + bytes(31), b"\xed" + b"\xff" * 30 + b"\x7f"])
+def test_an_exchange_key_that_keeps_nothing_secret_is_refused(registry, weak):
+    code, _ = registry.new_code("clinic", STREAM)
+    assert "proper public key" in refused(lambda: registry.enrol(code, "clinic", keys(0)[0], weak), MalformedKey)
+    registry.enrol(code, "clinic", *keys(0))
+    refused(lambda: registry.rotate("clinic", keys(1)[0], weak), MalformedKey)
+
+
+def test_an_exchange_key_of_another_party_is_refused(registry):
+    enrol(registry, "first", 0)
+    enrol(registry, "second", 1)
+    code, _ = registry.new_code("clinic", STREAM)
+    copied = keys(2)[0], keys(0)[1]
+    assert "exchange key belongs to a party" in refused(lambda: registry.enrol(code, "clinic", *copied), Conflict)
+    assert "exchange key belongs to a party" in refused(lambda: registry.rotate("second", *copied), Conflict)
 
 
 def test_names_are_taken_once(registry):

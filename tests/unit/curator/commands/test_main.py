@@ -95,6 +95,20 @@ def test_a_code_is_made_for_a_name(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "for south, until 20" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_emptied_database_is_not_served(capsys, tmp_path, is_there):
+    home = ["--home", str(tmp_path / "home")]
+    assert main(["init", *home]) == 0
+    database = tmp_path / "home" / "curator.db"
+    database.unlink()
+    if is_there:
+        database.write_bytes(b"")
+    assert f"{database} is absent or empty: restore the newest backup" in complaint(
+        capsys, "serve", "--port", "0", *home
+    )
+    assert database.exists() == is_there
+
+
 @pytest.mark.parametrize("command", [["code", "north"], ["operator-key", "list"], ["serve", "--port", "0"]])
 def test_a_home_that_was_never_set_up_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]

@@ -5,7 +5,7 @@ import pytest
 from crypto.randomness import Stream
 from curator.clock import system_clock
 from curator.errors import SettingsError
-from curator.home.keys import CuratorKeys
+from curator.home.keys import CuratorKeys, metrics_token
 from curator.settings import Settings
 
 STREAM = Stream.keyed(b"test", "keys")
@@ -45,6 +45,15 @@ def test_broken_keys_are_refused(tmp_path, keys, name, text):
     (tmp_path / "keys" / name).write_text(text)
     with pytest.raises(SettingsError, match="key"):
         CuratorKeys.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "ab" * 31, "x" * 64, "é"])
+def test_a_metrics_token_that_is_not_as_written_is_refused(tmp_path, text):
+    token = metrics_token(tmp_path)
+    assert metrics_token(tmp_path) == token
+    (tmp_path / "metrics-token").write_text(text)
+    with pytest.raises(SettingsError, match=r"metrics-token does not hold 32 bytes in hexadecimal digits"):
+        metrics_token(tmp_path)
 
 
 def test_the_master_key_may_come_from_the_environment(tmp_path, keys):

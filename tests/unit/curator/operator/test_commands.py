@@ -204,6 +204,12 @@ def test_parties_and_codes_in_words_and_in_json(shell: Shell) -> None:
     assert "no party called 'nobody'" in shell.run("parties", "revoke", "nobody", code=2)
 
 
+def test_a_code_for_a_name_that_can_be_taken_for_another_says_so(shell: Shell) -> None:
+    assert shell.json("parties", "code", "north")["alike"] == []
+    assert shell.json("parties", "code", "pаrty-l")["alike"] == ["party-1"]  # a Cyrillic letter, and no digit
+    assert "careful: this name can be taken for party-1" in shell.run("parties", "code", "Party 1")
+
+
 def test_schemas_are_added_listed_and_shown(shell: Shell) -> None:
     assert shell.run("schemas", "add", shell.schema).strip() == BITS.hash
     assert BITS.hash in shell.run("schemas", "list")
@@ -225,6 +231,14 @@ def test_what_is_missing_or_wrong_is_a_usage_error(shell: Shell, monkeypatch: py
     assert "holds no operator key" in shell.run("parties", "list", code=2)
     monkeypatch.delenv("SUBN_KEY_FILE")
     assert "--key-file or SUBN_KEY_FILE" in shell.run("parties", "list", code=2)
+
+
+@pytest.mark.parametrize("content", [b"", b"-----BEGIN CERTIFICATE-----\nMIIB", b"\xff"])
+def test_a_file_that_holds_no_ca_is_named(shell: Shell, content: bytes) -> None:
+    path = shell.folder / "cut.pem"
+    path.write_bytes(content)
+    said = shell.run("runs", "--ca-file", str(path), code=2)
+    assert said == f"subn: {path} holds no certificate: the curator's tls/ca.pem is expected\n"
 
 
 def test_a_curator_that_is_away_is_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

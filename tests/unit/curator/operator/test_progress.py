@@ -88,7 +88,7 @@ def test_a_run_is_described_with_where_why_and_who(more: dict[str, Any], words: 
 
 
 def test_a_plan_is_a_table_prices_and_a_reassurance() -> None:
-    lines = describe_plan(_plan()).splitlines()
+    lines = describe_plan(_plan())
     assert lines[1].split() == ["joining", "1", "2,000", "3", "4,000", "1.2"]
     assert lines[2].split()[-1] == "0.5000"
     assert lines[3] == "predicted error of the table, the mean of all pairs of attributes: 0.0500 (0.0300 to 0.0900)"
@@ -101,7 +101,7 @@ def test_a_bound_that_bounds_nothing_is_left_out_and_an_error_that_is_not_predic
     plan = _plan()
     plan["steps"][1]["error"] = 1.0
     plan["predicted"] |= {"error": None, "low": None, "high": None, "why": "who knows"}
-    lines = describe_plan(plan).splitlines()
+    lines = describe_plan(plan)
     assert lines[2].split()[-1] == "1.2"
     assert lines[3] == "error of the table: not predicted: who knows"
 

@@ -257,7 +257,7 @@ def test_keys_do_not_rotate_during_a_run(desk):
         desk.orchestrator.registry.rotate("party-1", b"s" * 32, b"e" * 32)
     desk.orchestrator.registry.rotate("party-3", b"s" * 32, b"e" * 32)
     desk.orchestrator.cancel(run)
-    desk.orchestrator.registry.rotate("party-1", b"t" * 32, b"e" * 32)
+    desk.orchestrator.registry.rotate("party-1", b"t" * 32, b"f" * 32)
 
 
 def test_who_does_not_join_in_time_is_named(desk):

@@ -129,6 +129,13 @@ def test_a_stranger_s_fingerprint_is_to_be_compared_first():
     assert verdict(peers=known, me=1).decision == "accept"  # nobody is a stranger to himself
 
 
+def test_a_stranger_whose_name_can_be_taken_for_another_is_told():
+    """The letters of "раrtу" are Cyrillic but for two, as in a name that is chosen to be overlooked."""
+    known = {name: peer for name, peer in PEERS.items() if name != "party-2"} | {"раrtу-2": PEERS["party-2"]}
+    (reason,) = verdict(peers=known).reasons
+    assert reason.endswith("; its name can be taken for раrtу-2")
+
+
 @pytest.mark.parametrize("key", ["signing_key", "exchange_key"])
 def test_another_key_under_a_known_name_is_refused(key):
     terms = terms_of()

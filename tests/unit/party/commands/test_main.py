@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -111,6 +112,27 @@ def test_enrolment_shows_every_fingerprint(fake, home, told):
     elsewhere = told("enrol", "--home", home, "--curator", URL, "--code", fake.code("South"), "--name", "South")
     assert elsewhere[0] == 2
     assert "enrolled at https://curator.example as North already" in elsewhere[2]
+
+
+def test_a_peer_whose_name_can_be_taken_for_another_is_told(fake, home, told):
+    fake.know("South", identity(3).signing.public, identity(3).exchange.public)
+    fake.know("Sоuth", identity(4).signing.public, identity(4).exchange.public)  # with a Cyrillic letter
+    enrolled(told, fake, home)
+    _, text, _ = told("peers", "--home", home)
+    assert text.count("CAREFUL: this name can be taken for") == 2
+    found = json.loads(told("peers", "--home", home, "--json")[1])["peers"]
+    assert {peer["name"]: peer["alike"] for peer in found} == {"South": ["Sоuth"], "Sоuth": ["South"]}
+
+
+@pytest.mark.parametrize("content", ["", "-----BEGIN CERTIFICATE-----\nMIIB", "no certificate"])
+def test_a_ca_that_was_cut_is_named(fake, home, told, content):
+    enrolled(told, fake, home)
+    (home / "ca.pem").write_text(content)
+    text = (home / "party.toml").read_text()
+    (home / "party.toml").write_text(re.sub(r'(?m)^ca = ".*"$', 'ca = "ca.pem"', text))
+    code, _, complaint = told("peers", "--home", home)
+    assert code == 2
+    assert f"{home / 'ca.pem'} does not hold the curator's certificate authority: restore it" in complaint
 
 
 def test_a_wrong_code_is_refused_in_the_curators_words(fake, home, told):

@@ -63,7 +63,7 @@ def test_without_a_service_nothing_is_opened(party: Party, told: Any) -> None:
 
 
 def test_another_homes_token_opens_nothing(party: Party, told: Any) -> None:
-    (party.home.path / "local-token").write_text("another")
+    (party.home.path / "local-token").write_text("cd" * 32)
     with served(party) as owner:
         party.home.address.write_text(owner.url + "\n")
         code, said, complaint = told("page")

@@ -44,6 +44,13 @@ def test_the_template_is_a_party_that_can_start(home):
     assert stat.S_IMODE(home.settings.stat().st_mode) == 0o600
 
 
+def test_a_name_that_cannot_be_seen_is_not_noted(home):
+    before = home.settings.read_text()
+    with pytest.raises(SettingsError, match="no control characters and no invisible ones"):
+        add_curator(home, "del\x7f\u0001\t", "https://curator.example:8460", bytes.fromhex(KEY), "")
+    assert home.settings.read_text() == before
+
+
 def test_what_the_template_has_commented_out_can_be_switched_on(home):
     lines = template().replace('source = "patients.csv"  ', 'source = "sqlite:///p.db"  ')
     for start in ("query", "person_key", "[peers", "fingerprint"):
@@ -211,7 +218,7 @@ def test_a_schema_that_is_absent_or_broken_is_named(home):
 # Additions
 
 
-@pytest.mark.parametrize("name", ["north", 'St. "Mary"', "a\\b", "Klinik Süd", "del\x7f\u0001\t", "🏥"])
+@pytest.mark.parametrize("name", ["north", 'St. "Mary"', "a\\b", "Klinik Süd", "🏥"])
 def test_what_is_learned_later_is_added_and_the_owner_s_comments_stay(home, name):
     settings = add_curator(home, name, "https://curator.example:8460", bytes.fromhex(KEY), "")
     assert (settings.curator.name, settings.curator.url, settings.curator.key) == (

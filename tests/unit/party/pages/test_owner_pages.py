@@ -206,7 +206,7 @@ def test_a_form_of_somebody_else_does_nothing(party: Party, visitor: Visitor, ac
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9999", "null"])
 def test_a_form_from_another_origin_does_nothing(party: Party, visitor: Visitor, origin: str) -> None:
     answer = visitor.post(f"/requests/{plan(party, 'run-2')}/accept", headers={"Origin": origin})
-    assert answer.status_code == 401
+    assert answer.status_code == 403
     assert party.opened.known("run-2").state == "asked"
 
 
