@@ -92,7 +92,7 @@ def restore(settings: Settings, file: Path) -> dict[str, Any]:
 
 
 def _sqlite_file(settings: Settings) -> Path | None:
-    """Where the database is, if it is a file; that of PostgreSQL is backed up by `pg_dump`."""
+    """Return the path of a SQLite database, else None. Operators back up a PostgreSQL database with `pg_dump`."""
     url = make_url(settings.store_url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
 
@@ -101,11 +101,13 @@ def _refuse_other_keys(home: Path, copy: Path) -> None:
     for one in _files(copy / "keys"):
         kept = home / one.relative_to(copy)
         if kept.exists() and kept.read_bytes() != one.read_bytes():
-            raise SettingsError(f"{kept} is not the backup's: this home is another curator's; restore into a new home")
+            raise SettingsError(
+                f"{kept} differs from the backup: this home belongs to another curator. Restore into a new home"
+            )
 
 
 def _refuse_newer(database: Path, copy: Path) -> None:
-    """What a home knows and its copy does not would be forgotten."""
+    """Refuse to restore a backup that lacks entries of the present database: they would be lost."""
     ours, theirs = Store.open(f"sqlite:///{database.absolute()}"), Store.open(f"sqlite:///{copy}")
     try:
         ours.serve_alone("a restore")  # refused while a curator serves it
@@ -130,7 +132,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _copy_database(path: Path, copy: Path) -> None:
-    """As it is at one moment, whoever writes meanwhile."""
+    """Copy the database as it is at one moment, even while a curator writes to it."""
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
@@ -147,7 +149,7 @@ def _write(file: Path, members: dict[str, Path], contents: bytes) -> None:
 
 
 def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
-    """The files of a copy, each as it was written, in this folder."""
+    """Unpack a backup into this folder and check every file against its digest. Return the list of contents."""
     try:
         with tarfile.open(file, "r:gz") as archive:
             archive.extractall(folder, filter="data")  # nothing outside the folder, no links to elsewhere

@@ -1,4 +1,4 @@
-"""Who calls: the dependencies by which routes learn a party's or an operator's name, or refuse.
+"""Dependencies that give routes the name of the calling party or operator, or refuse the request.
 
 It does not know how signatures and keys are checked (`curator.accounts.authentication`).
 """
@@ -46,7 +46,7 @@ def service_of(request: Request) -> Service:
 
 
 async def signed_party(request: Request, signature: _Signature) -> str:
-    """The name of the enrolled party that has signed this request."""
+    """Return the name of the enrolled party that signed this request."""
     signed = await _signed_request(request, signature)
     name = await run_in_threadpool(service_of(request).authentication.party, signed)
     request.state.party = name

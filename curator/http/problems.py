@@ -109,7 +109,7 @@ async def _misread(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _complaint(found: Mapping[str, Any]) -> str:
-    """Where and what; what was sent is not repeated."""
+    """Describe where the request is wrong and how. The value that was sent is not repeated."""
     place: Sequence[object] = found["loc"]
     named = ".".join(map(str, place))[:_LONGEST_PLACE]
     return f"{named}: {found['msg']}"

@@ -82,5 +82,5 @@ def _glossary() -> tuple[Term, ...]:
 
 
 def _own_path(path: str) -> str:
-    """Where signing in leads: a page of ours, or the list of runs."""
+    """Return the page to show after signing in: `path` if it is on this server, else the list of runs."""
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else _HOME

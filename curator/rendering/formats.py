@@ -66,7 +66,7 @@ def bound(value: float | None) -> Markup:
 
 
 def duration(seconds: float) -> str:
-    """As `pages.js` writes it."""
+    """Write a duration in the two largest units that fit, exactly as `pages.js` does."""
     whole = max(0, int(seconds))
     if whole < 60:
         return f"{whole} s"

@@ -80,7 +80,7 @@ class Orchestrator:
         self._end_runs_of(party)
 
     def folder(self, run: str) -> Path:
-        """Where the published files of a finished run are."""
+        """Return the folder with the published files of a finished run."""
         return self.settings.home / "runs" / run
 
     def waiting(self) -> dict[str, int]:
@@ -307,7 +307,7 @@ class Orchestrator:
             outputs = publish(self.folder(live.run), live.at.state, replies, costs, seed, self._keys.signing, now)
         except OSError:
             raise
-        except Exception as error:
+        except Exception as error:  # an unforeseen failure ends this run, not the service
             self._end(live, internal(error, live.run, self._seams.streams("reference")))
         else:
             self._end(live, Ending("finished"), outputs)
@@ -368,7 +368,7 @@ class Orchestrator:
             live = rebuilt(self._store.reading, record, self._keys, self._seams)
         except StoreUnavailable:
             raise
-        except Exception as error:
+        except Exception as error:  # a run that cannot be rebuilt must not stop the others
             ending = internal(error, record.id, self._seams.streams("reference"))
             with self._store.writing() as db:
                 write_end(db, record.id, ending, self._seams.clock())

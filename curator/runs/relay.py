@@ -64,7 +64,7 @@ class Relay:
                 yield event
 
     async def news(self, run: str, after: int) -> AsyncIterator[list[interface.Event]]:
-        """The same in the portions in which it can be told: all that has happened by then; empty after silence."""
+        """Like `events`, but in batches: everything since the last batch, or an empty list after a quiet period."""
         loop = asyncio.get_running_loop()
         while not self._closed:
             something, changes = self._something, self._changes[run]

@@ -143,7 +143,7 @@ def _found(db: Connection, run: str) -> RunRecord:
 
 
 def _terms(record: RunRecord, schema: str) -> Terms:
-    """Of a plan that was agreed when the run began: it is not judged again."""
+    """Return the terms of a stored plan. It was checked when the run began and is not checked again."""
     return terms_of(Plan.model_validate_json(record.plan), Schema.parse(schema))
 
 

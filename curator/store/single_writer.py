@@ -108,7 +108,7 @@ class _FileLock:
 
 
 class _AdvisoryLock:
-    """Of a PostgreSQL session, which is this connection and nothing else."""
+    """A lock held by one PostgreSQL session, that is, by the connection in `_session`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")

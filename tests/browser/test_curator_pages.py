@@ -49,7 +49,7 @@ def test_signing_in_and_out(home: Cluster, watched: Watched) -> None:
     watched.expect_error("status of 403")
     page.get_by_label("Operator's key").fill("not a key")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("no operator's key")
+    expect(page.get_by_role("alert")).to_contain_text("operator's key is not valid")
     watched.look("sign-in-refused")
     page.get_by_label("Operator's key").fill(home.key)
     page.keyboard.press("Enter")
