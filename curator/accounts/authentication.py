@@ -88,7 +88,7 @@ class Authentication:
             label = db.execute(found).scalar_one_or_none()
         if label is None:
             raise NotAuthenticated(
-                "this operator's key is not valid at this curator: create one with `subn-curator operator-key add`"
+                "this operator's key is not valid here: create one with `subn-curator operator-key add`"
             )
         return str(label)
 

@@ -209,7 +209,7 @@ def schema_text(db: Connection, schema_hash: str) -> str:
 
 
 def refuse_changed_members(db: Connection, members: Sequence[Member]) -> None:
-    """A run begins with the keys that its parties have at that moment."""
+    """Refuse members whose keys have changed, because a run begins with its parties' present keys."""
     for member in members:
         record = _find_party(db, member.name)
         keys = None if record is None or record.revoked else (record.signing_key, record.exchange_key)
@@ -218,18 +218,18 @@ def refuse_changed_members(db: Connection, members: Sequence[Member]) -> None:
 
 
 def _find_party(db: Connection, name: str) -> PartyRecord | None:
-    """The party, which stays as it is until the transaction ends (on SQLite nobody else writes anyway)."""
+    """Return the party, locked until the transaction ends. SQLite needs no lock: it has one writer at a time."""
     row = db.execute(select(parties).where(parties.c.name == name).with_for_update()).mappings().one_or_none()
     return None if row is None else PartyRecord(**row)
 
 
 def _refuse_known_key(db: Connection, signing_key: bytes) -> None:
     if db.execute(select(parties.c.name).where(parties.c.signing_key == signing_key)).first():
-        raise Conflict("this signing key belongs to a party already: every party makes keys of its own")
+        raise Conflict("this signing key already belongs to a party: every party must make its own keys")
 
 
 def _came_with(db: Connection, code: str, party: PartyRecord, signing_key: bytes, exchange_key: bytes) -> bool:
-    """Whether it was with this code and these keys that the party enrolled, and it is still welcome."""
+    """Whether the party enrolled with this code and these keys, and has not been revoked."""
     used = select(codes.c.used).where((codes.c.hash == hashed(code)) & (codes.c.name == party.name))
     has_same_keys = (party.signing_key, party.exchange_key) == (signing_key, exchange_key)
     return has_same_keys and party.revoked is None and db.execute(used).scalar_one_or_none() == party.enrolled
@@ -238,7 +238,7 @@ def _came_with(db: Connection, code: str, party: PartyRecord, signing_key: bytes
 def _use_code(db: Connection, code: str, name: str, now: int) -> None:
     row = db.execute(select(codes).where(codes.c.hash == hashed(code))).mappings().one_or_none()
     if row is None or row["name"] != name:
-        raise Forbidden(f"this is no enrolment code for {name!r}: ask the operator for one")
+        raise Forbidden(f"this enrolment code is not valid for {name!r}: ask the operator for a code")
     if row["used"] is not None:
         raise Forbidden("this enrolment code has been used: ask the operator for another one")
     if row["expires"] <= now:

@@ -1,9 +1,9 @@
-"""A copy of a curator's home in one file, taken while it serves, and its way back.
+"""Backup of a curator's home into one file, taken while it serves, and its restoration.
 
-It does not know runs. The database and the keys belong together: a run's secret opens under the master key only.
+It does not know runs. The database and the keys belong together: a run's secret opens only under the master key.
 
-A curator that is brought back from an older copy asks again for what it has forgotten, and parties answer with the
-same bytes: nobody spends twice. It is refused onto a home that knows more.
+A curator that was restored from an older backup repeats the tasks whose answers it has lost, and parties answer with
+the same bytes: nobody spends twice. A backup is not restored into a home that knows more.
 """
 
 import json
@@ -33,20 +33,20 @@ DATABASE = "curator.db"
 FOLDERS = ("keys", "tls", "runs")
 _KIND, _VERSION = "dp-subn curator", 1
 _CHUNK = 1 << 20
-_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables whose rows are added
+_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables that only gain rows
 
 
 def make(settings: Settings, file: Path) -> dict[str, Any]:
-    """Write a copy; what it holds is returned. The file appears whole or not at all, for its owner's eyes only."""
+    """Write a backup and return its list of contents. The file appears whole or not at all, for its owner only."""
     if file.exists():
-        raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
+        raise SettingsError(f"{file} exists, and backups are never overwritten: name a new file")
     with tempfile.TemporaryDirectory(dir=settings.home, prefix=".backup-") as folder:
         members: dict[str, Path] = {}
         database = _sqlite_file(settings)
         if database is not None:
             _copy_database(database, Path(folder) / DATABASE)
             members[DATABASE] = Path(folder) / DATABASE
-        # After the database, so that the results of every run that it calls finished are there.
+        # Files are listed after the database is copied, so that every run that it calls finished has its results here.
         members |= {
             str(one.relative_to(settings.home)): one for name in FOLDERS for one in _files(settings.home / name)
         }
@@ -62,9 +62,9 @@ def make(settings: Settings, file: Path) -> dict[str, Any]:
 
 
 def restore(settings: Settings, file: Path) -> dict[str, Any]:
-    """Bring a copy back, into a new home or one that knows nothing more; what came back is returned.
+    """Restore a backup into a new home, or into a home that knows nothing more. Return the list of contents.
 
-    Retry safety: the database comes last, so that a restore that was broken off can be made again.
+    Retry safety: the database comes last, so that an interrupted restore can be repeated.
     """
     home = settings.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def restore(settings: Settings, file: Path) -> dict[str, Any]:
         database = _sqlite_file(settings)
         if (database is not None) != (contents["database"] == "inside"):
             raise SettingsError(
-                "the backup and this home keep their databases in two ways: set SUBN_CURATOR_DATABASE_URL as it was "
+                "the backup and this home use different kinds of databases: set SUBN_CURATOR_DATABASE_URL as it was "
                 "when the backup was made"
             )
         _refuse_other_keys(home, work)
@@ -118,7 +118,7 @@ def _refuse_newer(database: Path, copy: Path) -> None:
     if more:
         raise SettingsError(
             f"{database} knows more than the backup ({', '.join(more)}): nothing was restored. If it is damaged, move "
-            f"it away with {database.name}-wal and {database.name}-shm, and restore again"
+            f"it away together with {database.name}-wal and {database.name}-shm, and restore again"
         )
 
 
@@ -162,7 +162,7 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} is a backup of something else, or of a later version: nothing was restored")
     (folder / CONTENTS).unlink()
     if {str(one.relative_to(folder)): _digest(one) for one in _files(folder)} != expected:
-        raise SettingsError(f"{file} is damaged: what it holds is not what it says; nothing was restored")
+        raise SettingsError(f"{file} is damaged: its contents do not match its list of contents. Nothing was restored")
     return contents
 
 

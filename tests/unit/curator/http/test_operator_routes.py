@@ -79,7 +79,7 @@ def test_a_revoked_operator_key_opens_nothing(desk: Desk) -> None:
     async def story(api: Api) -> None:
         assert (await api.operator("GET", "/v1/runs")).status_code == 200
         desk.orchestrator.registry.revoke_operator_key("tests")
-        refused(await api.operator("GET", "/v1/runs"), 401, "operator's key is not valid at this curator")
+        refused(await api.operator("GET", "/v1/runs"), 401, "operator's key is not valid here")
 
     with_api(desk, story)
 
