@@ -19,10 +19,10 @@ from curator.pages.routes import add_pages
 from curator.service import Service
 
 _DESCRIPTION = (
-    "One synthetic table of many parties' records under differential privacy. Parties dial in, and sign every "
-    "request; operators bring a key. Every error is a problem document (RFC 9457) with one clear sentence."
+    "One synthetic table of many parties' records under differential privacy. Parties call the curator and "
+    "sign every request; operators send a key. Every error is a problem document (RFC 9457) with one clear sentence."
 )
-# Nothing about requests is recorded or exported but the service's own log.
+# The service's own log is the only record of requests: nothing is exported.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 
@@ -44,7 +44,7 @@ def make_app(service: Service) -> FastAPI:
         app.add_middleware(OnlyFromProxy, proxies=service.settings.proxies)
     app.add_middleware(RequestLog, observe=service.metrics.request)
     app.add_middleware(SecurityHeaders)
-    app.include_router(party_routes.router)  # before the operators': /v1/runs/mine is no run
+    app.include_router(party_routes.router)  # before the operators' routes: /v1/runs/mine is not a run
     app.include_router(operator_routes.router)
     app.include_router(result_routes.router)
     add_pages(app)
@@ -66,7 +66,7 @@ def _body_limit(largest_answer: int) -> Callable[[str, str], int]:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The document, with the one shape that every error has."""
+    """Return the OpenAPI document, in which every error is a problem."""
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         schemas = document["components"]["schemas"]

@@ -1,6 +1,6 @@
-"""Time as the curator counts and shows it: milliseconds since 1970, UTC.
+"""Time in the curator: milliseconds since 1970, UTC.
 
-It does not know what happens when.
+It does not know events.
 """
 
 from collections.abc import Callable

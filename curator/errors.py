@@ -1,19 +1,19 @@
-"""What the curator's service refuses, by what the caller can do about it, as one tree.
+"""Errors of the curator's service, as one tree, sorted by what the caller can do about them.
 
 CuratorError
-├── NotAuthenticated    nobody that this curator knows signed this request
-│   ├── WrongClock      it is signed, but at a time that is not now
-│   └── Replayed        it is signed, but has been here before
+├── NotAuthenticated    the request is not signed by a known caller
+│   ├── WrongClock      the request is signed, but its time is too far from the curator's
+│   └── Replayed        the request is signed, but has already been received
 ├── WrongVersion        the caller speaks another version of the protocol
 ├── Forbidden           the caller is known and may not do this
 ├── NotFound            there is no such run, party, schema or file
-├── Conflict            it contradicts what is already so
+├── Conflict            the request contradicts the present state
 │   ├── OtherBytes      another answer to the same step has been accepted
 │   ├── NotAsked        the step does not wait for this party
 │   └── RunEnded        the run is over
-├── SettingsError       the service cannot start like this
-└── StoreUnavailable    the store or a disk does not take what was given: nothing is lost, try again
-    └── Displaced       another curator serves the database now: this one must end
+├── SettingsError       the service cannot start with these settings
+└── StoreUnavailable    the store or a disk cannot save anything now: nothing is lost, try again
+    └── Displaced       another curator serves the database now: this process must end
 
 It does not know HTTP: `curator.http.problems` maps this tree, and `protocol.errors`, in one place.
 """
@@ -78,4 +78,4 @@ class Displaced(StoreUnavailable):
 
 
 class CuratorUnreachable(SubnError):
-    """The curator does not answer its operator, or not like a curator: outside the tree, as no service raises it."""
+    """No curator answers the operator's program. It stands outside the tree, because no service raises it."""

@@ -29,7 +29,7 @@ def whole_file(path: Path, mode: int = PRIVATE) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         move(draft, path)
-    except BaseException:  # also Ctrl-C: half a file is of nobody
+    except BaseException:  # on any interruption, also Ctrl-C, no half-written draft may stay
         draft.unlink(missing_ok=True)
         raise
 

@@ -1,4 +1,4 @@
-"""The JSON that operators exchange with the curator: what is asked and what is answered, closed to unknown fields.
+"""The JSON of operators' requests and the curator's answers, closed to unknown fields.
 
 It does not know how requests are served, and it holds no secrets.
 """
@@ -41,11 +41,11 @@ class Party(Told):
     name: str
     signing_key: PublicKey
     exchange_key: PublicKey
-    fingerprint: Annotated[str, Field(description="of the signing key, to compare by voice")]
+    fingerprint: Annotated[str, Field(description="of both keys, to compare by telephone")]
     revoked: bool
     enrolled: datetime
     last_seen: datetime | None
-    software: Annotated[str | None, Field(description="the version that it said it runs")]
+    software: Annotated[str | None, Field(description="the version that the party claims to run")]
     offers: list[Offer]
 
 
@@ -59,13 +59,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def with_plan_options(model: type[Model]) -> type[Model]:
-    """A model like this one, with a field for every option of a plan."""
+    """Return a copy of the model with an added field for every option of a plan."""
     options: dict[str, Any] = {name: _asked_for(option) for name, option in PLAN_OPTIONS.items()}
     return create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **options)
 
 
 def _asked_for(option: PlanOption) -> tuple[Any, Any]:
-    """The type and the field of an option in a request. Where the preset decides, null is allowed and the default."""
+    """Return the type and the field of an option in a request. If the preset decides it, null is the default."""
     words, kind = option.words, option.type
     if option.kind == "exacts":
         kind = list[get_args(kind)[0]]  # type: ignore[misc]  # a type that is known at run time only
@@ -87,17 +87,17 @@ class _Planned(Asked):
 
 
 class PlanRequest(_Planned):
-    """The options of a plan, as `subn simulate` has them; what is left out the preset decides."""
+    """The options of a plan, as in `subn simulate`. The preset decides options that are left out."""
 
     join_seconds: _Patience | None = Field(
         default=None, title="Seconds to join", description="how long the run waits for all to join"
     )
     step_seconds: _Patience | None = Field(
-        default=None, title="Seconds for a step", description="how long it waits for all answers to a step"
+        default=None, title="Seconds for a step", description="how long the run waits for all answers to a step"
     )
 
     def wishes(self) -> dict[str, Any]:
-        """What `protocol.plan.presets.make_plan` takes besides run, schema and members."""
+        """Return the arguments of `protocol.plan.presets.make_plan` besides run, schema and members."""
         asked = {name: getattr(self, name) for name in PLAN_OPTIONS}
         return {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
 
@@ -105,17 +105,22 @@ class PlanRequest(_Planned):
 class Prediction(Told):
     """The expected distance of the published table from the parties' rows: total variation, the mean of all pairs."""
 
-    error: Annotated[float | None, Field(description="null where public numbers do not tell it", examples=[0.043])]
-    low: Annotated[
-        float | None, Field(description="if attributes depend on each other half as much as usual", examples=[0.028])
+    error: Annotated[
+        float | None, Field(description="null if it cannot be predicted from public numbers", examples=[0.043])
     ]
-    high: Annotated[float | None, Field(description="if they depend twice as much", examples=[0.075])]
-    noise: Annotated[float, Field(description="its part that is noise in pairs that are counted", examples=[0.008])]
-    left_out: Annotated[float, Field(description="its part in pairs that are not counted", examples=[0.035])]
+    low: Annotated[
+        float | None,
+        Field(description="the error if columns depend on each other half as much as usual", examples=[0.028]),
+    ]
+    high: Annotated[float | None, Field(description="the error if they depend twice as much", examples=[0.075])]
+    noise: Annotated[
+        float, Field(description="the part of the error that is noise in the counted pairs", examples=[0.008])
+    ]
+    left_out: Annotated[float, Field(description="the part of the error in the pairs left out", examples=[0.035])]
     why: Annotated[
         str,
         Field(
-            description="what it rests on, or why there is none",
+            description="the causes of the error, or why it is not predicted",
             examples=["18 % of it is noise in the pairs that are counted; the rest is due to pairs left out"],
         ),
     ]
@@ -131,7 +136,9 @@ class StepForecast(Told):
     seconds: float
     error: Annotated[
         float | None,
-        Field(description="an upper bound on the mean total variation distance of the step's tables, by noise alone"),
+        Field(
+            description="an upper bound on the mean total variation distance of the step's tables that noise alone causes"
+        ),
     ]
 
 
@@ -139,12 +146,12 @@ class PlanForecast(Told):
     plan: dict[str, Any]
     plan_hash: Hash
     price: Annotated[dict[str, str], Field(description="exact epsilon by party")]
-    delta: Annotated[dict[str, str], Field(description="exact delta by party: 0 but with privacy zcdp")]
+    delta: Annotated[dict[str, str], Field(description="exact delta by party: 0 except with privacy zcdp")]
     predicted: Prediction
     why: Annotated[
         list[str],
         Field(
-            description="why the plan is as it is, in words",
+            description="the reasons for the plan's settings, in words",
             examples=[["The budget is divided: 95 % for counting all pairs by views, 5 % for counting what is left."]],
         ),
     ]
@@ -215,7 +222,7 @@ class Event(Told):
 
 
 class Page(Told):
-    next: Annotated[str | None, Field(description="give it as `after` for the next page")]
+    next: Annotated[str | None, Field(description="the value of `after` for the next page")]
 
 
 def split_page(found: list[Item], limit: int) -> tuple[list[Item], bool]:
@@ -239,7 +246,7 @@ class Runs(Page):
 
 
 class Problem(BaseModel):
-    """RFC 9457; `culprit`, `run` and `step` where they are known."""
+    """An error (RFC 9457), with `culprit`, `run` and `step` where they are known."""
 
     model_config = ConfigDict(extra="allow")
 

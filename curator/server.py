@@ -1,4 +1,4 @@
-"""The curator's server process: one worker, TLS, JSON logs, and an end that keeps what was promised.
+"""The curator's server process: one worker, TLS, JSON logs, and an orderly shutdown.
 
 It does not know routes.
 """
@@ -18,18 +18,18 @@ from curator.settings import Settings
 from protocol.errors import SubnError
 
 _BACKLOG = 2048
-_GRACE = 10  # seconds for answers that are under way
+_GRACE = 10  # seconds for answers under way at shutdown
 _GOODBYE = 0.5
-_LOOK_TICKS = 10  # of a tenth of a second, between two looks at the certificate's file
-_RENEW_TICKS = 36_000  # the same, between two looks at how long it is still good
+_LOOK_TICKS = 10  # ticks of 0.1 s between two checks of the certificate's file
+_RENEW_TICKS = 36_000  # ticks of 0.1 s between two checks of the certificate's remaining time
 _log = logging.getLogger("curator")
 
 
 class CuratorServer(uvicorn.Server):
-    """Wakes everybody who waits for news before it waits for them to leave."""
+    """A server that releases waiting requests at shutdown before it waits for them to finish."""
 
     def __init__(self, config: uvicorn.Config, service: Service, line: "SecureLine | None" = None) -> None:
-        """`line` is the TLS that it speaks."""
+        """Make a server that uses the TLS of `line`, or none."""
         super().__init__(config)
         self._service, self._line = service, line
 
@@ -56,7 +56,7 @@ class CuratorServer(uvicorn.Server):
         _log.info("stopped")
 
     async def _hang_up(self) -> None:
-        """Whoever holds an idle connection need not be looking, and would not answer TLS's goodbye for long."""
+        """Abort idle connections whose clients do not complete the TLS close."""
         while True:
             await asyncio.sleep(_GOODBYE)
             for connection in tuple(self.server_state.connections):
@@ -66,9 +66,9 @@ class CuratorServer(uvicorn.Server):
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket at this place; who holds it already is told apart from all else that may be wrong."""
+    """Return a listening socket. Errors distinguish an address in use from all other causes."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio leaves small packets waiting for each other, 40 ms for every request.
+    # The protocol must be named, or asyncio does not disable Nagle's algorithm: 40 ms more for every request.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -85,9 +85,9 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 class SecureLine:
-    """The server's TLS, with whatever certificate lies in the home; a new one is for new connections.
+    """The server's TLS with the certificate in the home. New connections use a new certificate.
 
-    Retry safety: a renewed certificate that cannot be used is said once, and the former one stays in use.
+    Retry safety: if a renewed certificate cannot be used, this is logged once, and the former one stays in use.
     """
 
     def __init__(self, certificates: Certificates) -> None:
@@ -102,10 +102,10 @@ class SecureLine:
                 _log.info("renewed the certificate, which was near its end")
             found = self._version()
             if found != self._seen:
-                self._certificates.context()  # tried first: what fails half-way must not touch the one in use
+                self._certificates.context()  # try first: loading that fails half-way must not change the context in use
                 self.context.load_cert_chain(self._certificates.server_file)
                 _log.info("took up a renewed certificate")
-        except (SubnError, OSError) as error:  # TLS's errors are among the system's
+        except (SubnError, OSError) as error:  # TLS errors are OSErrors
             _log.error("cannot take up a renewed certificate", exc_info=error)
         self._seen = found
 
@@ -122,7 +122,7 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        # The proxy in front is known (`curator.http.middleware.OnlyFromProxy`); no other's headers are believed.
+        # Only headers of the known proxy are trusted (`curator.http.middleware.OnlyFromProxy`).
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,

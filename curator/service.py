@@ -63,7 +63,7 @@ class Service:
 
     @classmethod
     def open(cls, settings: Settings) -> "Service":
-        """What `settings` name, with all runs as they were when the last process ended."""
+        """Open the service that `settings` describe, with all runs as they were when the last process ended."""
         keys = CuratorKeys.load(settings.home, settings.master_key)
         store = Store.open(settings.store_url)
         try:
@@ -77,7 +77,7 @@ class Service:
 
     @property
     def introduction(self) -> tuple[bytes, str]:
-        """What a party pins when it enrols: the key that signs every answer, and the CA."""
+        """The key that signs every answer and the CA, which a party pins when it enrols."""
         return self.keys.signing.public, Certificates(self.settings.home).ca
 
     @property

@@ -1,6 +1,6 @@
-"""The curator's settings: from environment variables SUBN_CURATOR_*, each with a default that works.
+"""The curator's settings, from environment variables SUBN_CURATOR_*, each with a working default.
 
-It does not know what they do.
+It does not know how they are used.
 """
 
 import os
@@ -34,11 +34,11 @@ class Settings(BaseModel):
     join_seconds: Seconds = 7 * 24 * 3600  # for all parties to join, unless the run says otherwise
     step_seconds: Seconds = 24 * 3600  # for all answers to one step, unless the run says otherwise
     largest_body: Annotated[int, Field(ge=1 << 16, le=1 << 34)] = 256 << 20  # bytes of one answer
-    tick_seconds: Annotated[float, Field(gt=0, le=60)] = 1.0  # between two looks at deadlines
+    tick_seconds: Annotated[float, Field(gt=0, le=60)] = 1.0  # seconds between two checks of deadlines
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ, **overriding: object) -> "Settings":
-        """What the environment says; `overriding` comes from the command line, None where it says nothing."""
+        """Read the settings from the environment. `overriding` holds the command line's options, None if not given."""
         found: dict[str, object] = {
             name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)
         }
@@ -61,7 +61,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _keep_plain_http_at_home(self) -> "Settings":
         if self.plain_http and self.behind_proxy:
-            raise ValueError("plain_http and behind_proxy exclude each other: choose one")
+            raise ValueError("plain_http and behind_proxy exclude each other: choose one of them")
         if self.plain_http and not is_loopback(self.host):
             raise ValueError(
                 f"plain_http would send everything over the network unencrypted from {self.host}: serve with TLS, or "
@@ -83,5 +83,5 @@ class Settings(BaseModel):
 
 
 def listed(text: str) -> list[str]:
-    """The parts of a text with commas between them."""
+    """Return the parts of a comma-separated text."""
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,1 +1,1 @@
-"""Who may call: operators, parties and their sessions."""
+"""Accounts of everybody who may call: operators, their sessions, and parties."""

@@ -1,6 +1,6 @@
-"""Who sends a request: parties by their signature, operators by their key.
+"""Authentication: find the party that signed a request, or the operator whose key it carries.
 
-It does not know HTTP; the headers are given as texts.
+It does not know HTTP. The caller passes the headers as text.
 """
 
 import re
@@ -26,7 +26,7 @@ _TIME = re.compile(r"[0-9]{1,15}", re.ASCII)
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """A request with what its signature covers; `time_ms` and `signature` (hexadecimal) as they came."""
+    """A request and everything that its signature covers. `time_ms` and `signature` (hexadecimal) are unparsed text."""
 
     method: str
     target: str  # path and query as sent
@@ -36,28 +36,32 @@ class SignedRequest:
     nonce: str
     signature: str
     version: str = ""  # of the protocol, as the sender says it; empty where it says none
-    software: str | None = None  # what the sender says it runs; not signed, and only shown
+    software: str | None = None  # the version that the sender claims to run; not signed, only displayed
 
 
 @dataclass(frozen=True)
 class Authentication:
     store: Store
     clock: Clock
-    on_failure: Callable[[StoreUnavailable], None] = lambda _error: None  # told when the store does not take a nonce
-    heard: Callable[[str, int], None] = lambda _party, _time_ms: None  # told every time that a party signs
+    on_failure: Callable[[StoreUnavailable], None] = lambda _error: None  # called when the store cannot save a nonce
+    heard: Callable[[str, int], None] = lambda _party, _time_ms: None  # called with every signed request
 
     def party(self, request: SignedRequest) -> str:
-        """The name of the enrolled party that has signed this request, now, and for the first time."""
+        """Return the name of the enrolled party that signed this request. Stale and repeated requests are refused."""
         with self.store.reading() as db:
             found = select(parties.c.signing_key, parties.c.revoked).where(parties.c.name == request.sender)
             row = db.execute(found).one_or_none()
         if row is None:
-            raise NotAuthenticated(f"no party {request.sender!r} is enrolled here: enrol with a code of the operator")
+            raise NotAuthenticated(
+                f"no party {request.sender!r} is enrolled here: ask the operator for a one-time code and enrol with it"
+            )
         self._check_signature(request, row.signing_key)
         self.heard(request.sender, int(request.time_ms))
         self._check_time(request)
         if row.revoked is not None:
-            raise Forbidden(f"{request.sender} was revoked by the operator: it can enrol under another name only")
+            raise Forbidden(
+                f"{request.sender} was revoked by the operator: to take part again, it must enrol under another name"
+            )
         try:
             with self.store.writing() as db:
                 self._use_nonce(db, request)
@@ -69,22 +73,23 @@ class Authentication:
         return request.sender
 
     def newcomer(self, request: SignedRequest, signing_key: bytes) -> None:
-        """Whoever enrols holds the key that it brings; `signing_key` is the one in the request.
+        """Check that a newcomer holds the key with which it enrols; `signing_key` is the key in the request.
 
-        Retry safety: the code serves once, so that no nonce need be kept, which anybody could have kept without end.
+        Retry safety: the code works only once, so no nonce is stored. Otherwise anybody could fill the store with
+        nonces.
         """
         self._check_signature(request, signing_key)
         self._check_time(request)
 
     def operator(self, key: str) -> str:
-        """The label of an operator's key."""
+        """Return the label of an operator's key."""
         with self.store.reading() as db:
-            # Timing: what is compared is a hash, which an attacker cannot approach digit by digit.
+            # Timing: hashes are compared, so an attacker cannot guess the key digit by digit.
             found = select(operator_keys.c.label).where(operator_keys.c.hash == hashed(key))
             label = db.execute(found).scalar_one_or_none()
         if label is None:
             raise NotAuthenticated(
-                "this is no operator's key of this curator: make one with `subn-curator operator-key`"
+                "this operator's key is not valid here: create one with `subn-curator operator-key add`"
             )
         return str(label)
 
@@ -106,24 +111,24 @@ class Authentication:
         if abs(now - time_ms) > LARGEST_CLOCK_DIFFERENCE_MS:
             raise WrongClock(
                 f"your clock says {_clock_text(time_ms)}, the curator's says {_clock_text(now)}: they may differ by "
-                f"{LARGEST_CLOCK_DIFFERENCE_MS // 60_000} minutes at most; set the clock that is wrong"
+                f"{LARGEST_CLOCK_DIFFERENCE_MS // 60_000} minutes at most. Correct the clock that is wrong"
             )
 
     def _use_nonce(self, db: Connection, request: SignedRequest) -> None:
         now = self.clock()
-        # Retry safety: a nonce taken at the earliest time allowed is refused by its time when it is forgotten.
+        # Retry safety: a nonce is deleted only when the time of every request that used it is too old to be accepted.
         db.execute(delete(nonces).where(nonces.c.at < now - 2 * LARGEST_CLOCK_DIFFERENCE_MS))
         try:
             with db.begin_nested():
                 db.execute(insert(nonces).values(sender=request.sender, nonce=request.nonce, at=now))
         except IntegrityError:
             raise Replayed(
-                "this request has been here before: sign every attempt anew, with a nonce of its own"
+                "this request has already been received: sign every attempt anew, with a new nonce"
             ) from None
 
 
 def _clock_text(time_ms: int) -> str:
-    """UTC, to the second; times that no calendar has are given in milliseconds."""
+    """Write a time in UTC, to the second. Times outside the calendar are given in milliseconds."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):

@@ -1,6 +1,6 @@
-"""Who takes part and what they offer: operators' keys, one-time codes, parties, their offers, and schemas.
+"""Registry of the participants and their offers: operators' keys, one-time codes, parties, offers, and schemas.
 
-It does not know runs or HTTP; who may call what is decided before (`curator.accounts.authentication`).
+It does not know runs or HTTP. Callers have been authenticated before (`curator.accounts.authentication`).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from protocol.tables.schema import Schema
 from protocol.text import alike
 
 CODE_LIFE_MS = 24 * 3600 * 1000
-RESERVED_NAMES = ("curator", "operator", "the parties")  # culprits that are no party
+RESERVED_NAMES = ("curator", "operator", "the parties")  # named as the culprit of an ended run, but not parties
 _SECRET_BYTES = 32
 _CODE_BYTES = 15
 
@@ -43,7 +43,7 @@ class PartyRecord:
     enrolled: int
     revoked: int | None
     last_seen: int | None
-    software: str | None = None  # the version that it said it runs
+    software: str | None = None  # the version that the party claims to run
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Registry:
     clock: Clock
 
     def new_operator_key(self, label: str, stream: Stream) -> str:
-        """A key for an operator. It is shown this once: only its hash is kept."""
+        """Create a key for an operator. Only its hash is kept, so the key cannot be shown again."""
         key = stream.take(_SECRET_BYTES).hex()
         with self.store.writing() as db:
             db.execute(insert(operator_keys).values(hash=hashed(key), label=label, created=self.clock()))
@@ -81,13 +81,13 @@ class Registry:
             return [OperatorKey(**row) for row in rows]
 
     def revoke_operator_key(self, label: str) -> None:
-        """All keys of this label."""
+        """Revoke all keys with this label."""
         with self.store.writing() as db:
             if not db.execute(delete(operator_keys).where(operator_keys.c.label == label)).rowcount:
                 raise NotFound(f"there is no operator's key called {label!r}")
 
     def new_code(self, name: str, stream: Stream) -> tuple[str, int]:
-        """A code with which a party of this name may enrol once, and when it expires."""
+        """Create a code with which a party of this name may enrol once. Return the code and when it expires."""
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
             raise Forbidden(f"a party's name has 1 to {LONGEST_NAME} printable characters and no space at its ends")
         if name in RESERVED_NAMES:
@@ -104,9 +104,10 @@ class Registry:
         return alike(name, [party.name for party in self.parties()])
 
     def enrol(self, code: str, name: str, signing_key: bytes, exchange_key: bytes) -> PartyRecord:
-        """The caller has proved that it holds the signing key.
+        """Enrol a party. The caller has proved that it holds the signing key.
 
-        Retry safety: whoever comes again with the same code and keys, because the answer was lost, is answered again.
+        Retry safety: a party that repeats its request with the same code and keys, because it did not receive the
+        answer, gets the same answer again.
         """
         now = self.clock()
         with self.store.writing() as db:
@@ -123,7 +124,7 @@ class Registry:
         return record
 
     def rotate(self, name: str, signing_key: bytes, exchange_key: bytes) -> None:
-        """The caller has proved that it holds the old and the new signing key."""
+        """Replace a party's keys. The caller has proved that it holds the old and the new signing key."""
         with self.store.writing() as db:
             if _find_party(db, name) is None:
                 raise NotFound(f"there is no party called {name!r}")
@@ -131,12 +132,12 @@ class Registry:
             _refuse_exchange_key(db, exchange_key)
             busy = [run.id for run in runs_with(db, name) if run.is_active]
             if busy:
-                raise Conflict(f"run {busy[0]} goes on with the present keys of {name}: wait for its end, or cancel it")
+                raise Conflict(f"run {busy[0]} still uses the present keys of {name}: wait for its end, or cancel it")
             changed = update(parties).where(parties.c.name == name)
             db.execute(changed.values(signing_key=signing_key, exchange_key=exchange_key))
 
     def revoke(self, name: str) -> None:
-        """From now on this party is not listened to; `Orchestrator.revoke` also ends its runs."""
+        """Refuse all further requests of this party. `Orchestrator.revoke` also ends its runs."""
         with self.store.writing() as db:
             if _find_party(db, name) is None:
                 raise NotFound(f"there is no party called {name!r}")
@@ -147,7 +148,7 @@ class Registry:
             )
 
     def parties(self, limit: int = -1, after: str = "") -> list[PartyRecord]:
-        """By name; `after` is the last name of the page before."""
+        """List parties by name. `after` is the last name of the previous page."""
         query = select(parties).where(parties.c.name > after).order_by(parties.c.name)
         with self.store.reading() as db:
             return [PartyRecord(**row) for row in db.execute(query.limit(limit) if limit >= 0 else query).mappings()]
@@ -182,7 +183,7 @@ class Registry:
             return Schema.parse(schema_text(db, schema_hash))
 
     def members(self, schema_hash: str, names: Sequence[str] | None) -> list[Member]:
-        """The parties that offer rows of this schema, in the order asked for: the newest offer of each counts."""
+        """Return the parties that offer rows of this schema, in the order of `names`, each with its newest offer."""
         newest = {offer.party: offer.rows for offer in self.offers() if offer.schema_hash == schema_hash}
         known = {record.name: record for record in self.parties()}
         wanted = (
@@ -205,7 +206,7 @@ class Registry:
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a key or code that has too much entropy to be guessed from its hash."""
+    """Return the hash that is stored instead of a key or code, whose entropy is too high to guess it from the hash."""
     return sha256(secret.encode()).hexdigest()
 
 
@@ -217,7 +218,7 @@ def schema_text(db: Connection, schema_hash: str) -> str:
 
 
 def refuse_changed_members(db: Connection, members: Sequence[Member]) -> None:
-    """A run begins with the keys that its parties have at that moment."""
+    """Refuse members whose keys have changed, because a run begins with its parties' present keys."""
     for member in members:
         record = _find_party(db, member.name)
         keys = None if record is None or record.revoked else (record.signing_key, record.exchange_key)
@@ -226,14 +227,14 @@ def refuse_changed_members(db: Connection, members: Sequence[Member]) -> None:
 
 
 def _find_party(db: Connection, name: str) -> PartyRecord | None:
-    """The party, which stays as it is until the transaction ends (on SQLite nobody else writes anyway)."""
+    """Return the party, locked until the transaction ends. SQLite needs no lock: it has one writer at a time."""
     row = db.execute(select(parties).where(parties.c.name == name).with_for_update()).mappings().one_or_none()
     return None if row is None else PartyRecord(**row)
 
 
 def _refuse_known_key(db: Connection, signing_key: bytes) -> None:
     if db.execute(select(parties.c.name).where(parties.c.signing_key == signing_key)).first():
-        raise Conflict("this signing key belongs to a party already: every party makes keys of its own")
+        raise Conflict("this signing key already belongs to a party: every party must make its own keys")
 
 
 def _refuse_exchange_key(db: Connection, exchange_key: bytes) -> None:
@@ -244,7 +245,7 @@ def _refuse_exchange_key(db: Connection, exchange_key: bytes) -> None:
 
 
 def _came_with(db: Connection, code: str, party: PartyRecord, signing_key: bytes, exchange_key: bytes) -> bool:
-    """Whether it was with this code and these keys that the party enrolled, and it is still welcome."""
+    """Whether the party enrolled with this code and these keys, and has not been revoked."""
     used = select(codes.c.used).where((codes.c.hash == hashed(code)) & (codes.c.name == party.name))
     has_same_keys = (party.signing_key, party.exchange_key) == (signing_key, exchange_key)
     return has_same_keys and party.revoked is None and db.execute(used).scalar_one_or_none() == party.enrolled
@@ -253,7 +254,7 @@ def _came_with(db: Connection, code: str, party: PartyRecord, signing_key: bytes
 def _use_code(db: Connection, code: str, name: str, now: int) -> None:
     row = db.execute(select(codes).where(codes.c.hash == hashed(code))).mappings().one_or_none()
     if row is None or row["name"] != name:
-        raise Forbidden(f"this is no enrolment code for {name!r}: ask the operator for one")
+        raise Forbidden(f"this enrolment code is not valid for {name!r}: ask the operator for a code")
     if row["used"] is not None:
         raise Forbidden("this enrolment code has been used: ask the operator for another one")
     if row["expires"] <= now:

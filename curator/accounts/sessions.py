@@ -1,4 +1,4 @@
-"""Operators in browsers: a key is shown once, and a random token in a cookie takes its place for some hours.
+"""Sessions of operators in browsers: after one use of a key, a random token in a cookie replaces it for some hours.
 
 It does not know HTTP or cookies.
 """
@@ -20,24 +20,26 @@ _TOKEN_BYTES = 32
 
 @dataclass(frozen=True)
 class Session:
-    label: str  # of the operator's key
-    form_token: str  # every form that changes something brings it back
+    label: str  # label of the operator's key
+    form_token: str  # every form that changes something must contain this token
 
 
 @dataclass(frozen=True)
 class Sessions:
-    """Only hashes are kept. A session ends with its key, at its hour, or when the operator signs out."""
+    """All sessions, of which only hashes are kept. A session ends with its key, after 12 hours, or by signing out."""
 
     store: Store
     clock: Clock
 
     def begin(self, key: str, stream: Stream) -> str:
-        """The new session's token; refuses what is no operator's key."""
+        """Begin a session and return its token. Refuse a key that is not an operator's key."""
         token, now = stream.take(_TOKEN_BYTES).hex(), self.clock()
         with self.store.writing() as db:
             found = select(operator_keys.c.hash).where(operator_keys.c.hash == hashed(key))
             if db.execute(found).scalar_one_or_none() is None:
-                raise NotAuthenticated("this is no operator's key of this curator: `subn-curator operator-key add`")
+                raise NotAuthenticated(
+                    "this operator's key is not valid here: create one with `subn-curator operator-key add`"
+                )
             db.execute(delete(sessions).where(sessions.c.expires <= now))
             expires = now + LIFE_SECONDS * 1000
             db.execute(insert(sessions).values(hash=hashed(token), operator_key=hashed(key), expires=expires))
@@ -49,7 +51,7 @@ class Sessions:
         with self.store.reading() as db:
             label = db.execute(joined.where(wanted)).scalar_one_or_none()
         if label is None:
-            raise NotAuthenticated("you are not signed in, or were for too long: sign in with an operator's key")
+            raise NotAuthenticated("you are not signed in, or your session has ended: sign in with an operator's key")
         return Session(str(label), hashed(f"form of {token}"))
 
     def end(self, token: str) -> None:

@@ -1,4 +1,4 @@
-"""Parties and schemas as operators see them: the interface's JSON, worked out from the registry.
+"""Parties and schemas as operators see them: the interface's JSON, built from the registry.
 
 It does not know runs or HTTP.
 """
@@ -26,7 +26,7 @@ def new_code(registry: Registry, introduction: tuple[bytes, str], name: str) -> 
 
 
 def party_page(registry: Registry, limit: int, after: str) -> interface.Parties:
-    """Parties by name, with what they offer; `after` is the last name of the page before."""
+    """List parties by name, with their offers. `after` is the last name of the previous page."""
     found, following = interface.split_page(registry.parties(limit + 1, after), limit)
     offers = registry.offers()
     return interface.Parties(
@@ -35,7 +35,7 @@ def party_page(registry: Registry, limit: int, after: str) -> interface.Parties:
 
 
 def schema_page(registry: Registry, limit: int, after: str) -> interface.Schemas:
-    """Schemas by hash; `after` is the last hash of the page before."""
+    """List schemas by hash. `after` is the last hash of the previous page."""
     found, following = interface.split_page(registry.schemas(limit + 1, after), limit)
     items = [
         interface.SchemaEntry(hash=one.hash, title=one.title, attributes=len(Schema.parse(one.text).attributes))

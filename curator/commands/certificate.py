@@ -1,4 +1,4 @@
-"""`subn-curator certificate`: what the server proves itself with, made, taken over, renewed, shown.
+"""`subn-curator certificate`: make, take over, renew and show the server's certificate.
 
 It does not know how certificates are made (`curator.home.x509`) or kept (`curator.home.certificates`).
 """
@@ -30,7 +30,7 @@ def add_certificate_options(parser: Any) -> None:
 
 
 def make_certificates(settings: Settings, chosen: argparse.Namespace) -> Certificates:
-    """Of a new home."""
+    """Make the certificates of a new home, or take over those that were given."""
     certificates = Certificates(settings.home)
     if not _takes_over(certificates, chosen):
         certificates.make(_names(settings, chosen) or default_names())

@@ -122,7 +122,7 @@ def _registry(settings: Settings) -> Registry:
 
 
 def require_home(settings: Settings) -> None:
-    """That `init` has made: no other command leaves an empty database in a mistyped place."""
+    """Require a home made by `init`, so that no other command creates an empty database in a mistyped folder."""
     if not (settings.home / "keys").is_dir():
         raise SettingsError(f"{settings.home} is no curator's home: run `subn-curator init --home {settings.home}`")
 

@@ -1,4 +1,4 @@
-"""A schema and the tables that follow it, read from files.
+"""Read a schema, and tables that follow it, from files.
 
 It does not know what they are for.
 """
@@ -18,7 +18,7 @@ from protocol.tables.schema import Schema
 
 @dataclass(frozen=True)
 class DividedTable:
-    """Codes by attribute; `owners` says who holds each row where a column of the file does, else it is empty."""
+    """Codes by attribute. `owners` names the holder of each row if a column of the file does, else it is empty."""
 
     schema: Schema
     codes: list[NDArray[Any]]
@@ -33,7 +33,7 @@ def read_schema(path: Path) -> Schema:
 
 
 def read_codes(path: Path, schema: Schema) -> list[NDArray[Any]]:
-    """One column of codes per attribute; DataError for the first value that the schema does not cover."""
+    """Return one column of codes per attribute. Raise DataError for the first value that the schema does not cover."""
     codes = read_divided(path, schema, "").codes
     if not len(codes[0]):
         raise DataError(f"{path}: it has no rows; at least one is needed")
@@ -41,7 +41,7 @@ def read_codes(path: Path, schema: Schema) -> list[NDArray[Any]]:
 
 
 def read_divided(path: Path, schema: Schema, column: str) -> DividedTable:
-    """The same, with the text of one more column of the file, if one is named."""
+    """Like `read_codes`, but also read the texts of `column`, unless its name is empty. The table may have no rows."""
     coder = Coder(schema, "refuse", str(path))
     owners: list[str] = []
     with opened_table(path) as (header, rows):

@@ -1,4 +1,4 @@
-"""Who holds which rows in an experiment: at random, by a column, in the order of an attribute, or one party most.
+"""Division of rows among parties in an experiment: at random, by a column, sorted by an attribute, or unequally.
 
 It does not know how rows are read or what is done with them.
 """

@@ -1,9 +1,9 @@
-"""A copy of a curator's home in one file, taken while it serves, and its way back.
+"""Backup of a curator's home into one file, taken while it serves, and its restoration.
 
-It does not know runs. The database and the keys belong together: a run's secret opens under the master key only.
+It does not know runs. The database and the keys belong together: a run's secret opens only under the master key.
 
-A curator that is brought back from an older copy asks again for what it has forgotten, and parties answer with the
-same bytes: nobody spends twice. It is refused onto a home that knows more.
+A curator that was restored from an older backup repeats the tasks whose answers it has lost, and parties answer with
+the same bytes: nobody spends twice. A backup is not restored into a home that knows more.
 """
 
 import json
@@ -33,20 +33,20 @@ DATABASE = "curator.db"
 FOLDERS = ("keys", "tls", "runs")
 _KIND, _VERSION = "dp-subn curator", 1
 _CHUNK = 1 << 20
-_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables whose rows are added
+_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables that only gain rows
 
 
 def make(settings: Settings, file: Path) -> dict[str, Any]:
-    """Write a copy; what it holds is returned. The file appears whole or not at all, for its owner's eyes only."""
+    """Write a backup and return its list of contents. The file appears whole or not at all, for its owner only."""
     if file.exists():
-        raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
+        raise SettingsError(f"{file} exists, and backups are never overwritten: name a new file")
     with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         members: dict[str, Path] = {}
         database = _sqlite_file(settings)
         if database is not None:
             _copy_database(database, Path(folder) / DATABASE)
             members[DATABASE] = Path(folder) / DATABASE
-        # After the database, so that the results of every run that it calls finished are there.
+        # Files are listed after the database is copied, so that every run that it calls finished has its results here.
         members |= {
             str(one.relative_to(settings.home)): one for name in FOLDERS for one in _files(settings.home / name)
         }
@@ -62,9 +62,9 @@ def make(settings: Settings, file: Path) -> dict[str, Any]:
 
 
 def restore(settings: Settings, file: Path) -> dict[str, Any]:
-    """Bring a copy back, into a new home or one that knows nothing more; what came back is returned.
+    """Restore a backup into a new home, or into a home that knows nothing more. Return the list of contents.
 
-    Retry safety: the database comes last, so that a restore that was broken off can be made again.
+    Retry safety: the database comes last, so that an interrupted restore can be repeated.
     """
     home = settings.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def restore(settings: Settings, file: Path) -> dict[str, Any]:
         database = _sqlite_file(settings)
         if (database is not None) != (contents["database"] == "inside"):
             raise SettingsError(
-                "the backup and this home keep their databases in two ways: set SUBN_CURATOR_DATABASE_URL as it was "
+                "the backup and this home use different kinds of databases: set SUBN_CURATOR_DATABASE_URL as it was "
                 "when the backup was made"
             )
         _refuse_other_keys(home, work)
@@ -92,7 +92,7 @@ def restore(settings: Settings, file: Path) -> dict[str, Any]:
 
 
 def _sqlite_file(settings: Settings) -> Path | None:
-    """Where the database is, if it is a file; that of PostgreSQL is backed up by `pg_dump`."""
+    """Return the path of a SQLite database, else None. Operators back up a PostgreSQL database with `pg_dump`."""
     url = make_url(settings.store_url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
 
@@ -101,11 +101,13 @@ def _refuse_other_keys(home: Path, copy: Path) -> None:
     for one in _files(copy / "keys"):
         kept = home / one.relative_to(copy)
         if kept.exists() and kept.read_bytes() != one.read_bytes():
-            raise SettingsError(f"{kept} is not the backup's: this home is another curator's; restore into a new home")
+            raise SettingsError(
+                f"{kept} differs from the backup: this home belongs to another curator. Restore into a new home"
+            )
 
 
 def _refuse_newer(database: Path, copy: Path) -> None:
-    """What a home knows and its copy does not would be forgotten."""
+    """Refuse to restore a backup that lacks entries of the present database: they would be lost."""
     ours, theirs = Store.open(f"sqlite:///{database.absolute()}"), Store.open(f"sqlite:///{copy}")
     try:
         ours.serve_alone("a restore")  # refused while a curator serves it
@@ -116,7 +118,7 @@ def _refuse_newer(database: Path, copy: Path) -> None:
     if more:
         raise SettingsError(
             f"{database} knows more than the backup ({', '.join(more)}): nothing was restored. If it is damaged, move "
-            f"it away with {database.name}-wal and {database.name}-shm, and restore again"
+            f"it away together with {database.name}-wal and {database.name}-shm, and restore again"
         )
 
 
@@ -130,7 +132,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _copy_database(path: Path, copy: Path) -> None:
-    """As it is at one moment, whoever writes meanwhile."""
+    """Copy the database as it is at one moment, even while a curator writes to it."""
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
     try:
         with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
@@ -153,7 +155,7 @@ def _write(file: Path, members: dict[str, Path], contents: bytes) -> None:
 
 
 def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
-    """The files of a copy, each as it was written, in this folder."""
+    """Unpack a backup into this folder and check every file against its digest. Return the list of contents."""
     try:
         with tarfile.open(file, "r:gz") as archive:
             archive.extractall(folder, filter="data")  # nothing outside the folder, no links to elsewhere
@@ -166,7 +168,7 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} is a backup of something else, or of a later version: nothing was restored")
     (folder / CONTENTS).unlink()
     if {str(one.relative_to(folder)): _digest(one) for one in _files(folder)} != expected:
-        raise SettingsError(f"{file} is damaged: what it holds is not what it says; nothing was restored")
+        raise SettingsError(f"{file} is damaged: its contents do not match its list of contents. Nothing was restored")
     return contents
 
 

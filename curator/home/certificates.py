@@ -1,6 +1,6 @@
-"""The certificates in a curator's home: made or taken over, renewed, and shown.
+"""The certificates in a curator's home: make or take them over, renew and describe them.
 
-It does not know who connects. Parties pin ca.pem; as long as it stays, the server's certificate may change at will.
+It does not know who connects. Parties pin ca.pem. As long as it stays, the server's certificate may change freely.
 """
 
 import socket
@@ -28,13 +28,13 @@ from curator.home.x509 import (
     utc_now,
 )
 
-RENEW_DAYS = 30  # before the end
-SYSTEM = "system"  # instead of a CA's file: parties' machines trust the certificate without
+RENEW_DAYS = 30  # days before a certificate expires
+SYSTEM = "system"  # instead of a CA's file: parties' machines trust the certificate without a pinned CA
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What the server shows to whoever connects."""
+    """A description of the certificate that the server presents."""
 
     names: list[str]
     ends: datetime
@@ -67,11 +67,11 @@ class Certificates:
 
     @property
     def ca(self) -> str:
-        """The PEM text that parties pin; empty where they trust the certificate without."""
+        """The CA's PEM text that parties pin, or an empty text if they trust the certificate without it."""
         return self.ca_file.read_text(encoding="ascii") if self.ca_file.exists() else ""
 
     def make(self, names: Sequence[str], now: datetime | None = None) -> None:
-        """A CA, unless there is one, and a server certificate under it."""
+        """Make a CA, unless there is one, and a server certificate under it."""
         for name in names:
             general_name(name)
         if not self.ca_file.exists():
@@ -86,22 +86,24 @@ class Certificates:
         self.renew(names, now)
 
     def renew(self, names: Sequence[str] = (), now: datetime | None = None) -> None:
-        """A new certificate of the same CA; the names stay what they were unless others are given."""
+        """Make a new certificate under the same CA, with the same names unless others are given."""
         chosen = list(names) or self.shown(now).names
         made = new_server_certificate(self._own_ca(), chosen, now or utc_now())
         write_file(self.server_file, made.key_pem + made.certificate_pem)
 
     def install(self, certificate: Path, key: Path, ca: str | None, now: datetime | None = None) -> None:
-        """Take the organisation's certificate, if parties will trust it; `ca` is a file, `SYSTEM`, or what it was."""
+        """Take the organisation's certificate if parties will trust it. `ca`: a file, `SYSTEM`, or None to keep it."""
         chain, secret = _text(certificate), _text(key)
         trusted = self.ca if ca is None else "" if ca == SYSTEM else _text(Path(ca))
         leaf = certificates_in(chain, str(certificate))[0]
         if ca not in (None, SYSTEM):
             certificates_in(trusted, str(ca))
         if key_in(secret, str(key)).public_key() != leaf.public_key():
-            raise SettingsError(f"{key} is not the key of {certificate}: give the two that belong together")
+            raise SettingsError(
+                f"{key} is not the key of {certificate}: give a certificate and a key that belong together"
+            )
         if days_left(leaf, now or utc_now()) < 0:
-            raise SettingsError(f"{certificate} has expired on {leaf.not_valid_after_utc:%Y-%m-%d}: give a newer one")
+            raise SettingsError(f"{certificate} expired on {leaf.not_valid_after_utc:%Y-%m-%d}: give a newer one")
         if not names_of(leaf):
             raise SettingsError(f"{certificate} names no host (subject alternative name): have one issued that does")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -130,7 +132,7 @@ class Certificates:
         )
 
     def renew_if_due(self, now: datetime | None = None) -> bool:
-        """Whether the certificate was near its end and could be renewed without anybody's help."""
+        """Renew the certificate if it is near its end and the CA's key is here. Return whether it was renewed."""
         found = self.shown(now)
         if not found.renews_itself or found.days >= RENEW_DAYS:
             return False
@@ -142,7 +144,7 @@ class Certificates:
         return server_context(self.server_file)
 
     def try_names(self) -> None:
-        """What parties will find, for each name; raises ssl.SSLError as they would."""
+        """Try a handshake for each name, as parties would. Raise ssl.SSLError if one fails."""
         server, client = self.context(), client_context(self.ca)
         for name in names_of(self._leaf()):
             try_handshake(server, client, name)
@@ -156,7 +158,7 @@ class Certificates:
         return certificates_in(_text(self.server_file), str(self.server_file))[0]
 
     def _has_ca_key(self) -> bool:
-        """Whether ca.key is here, and ca.pem is its certificate: the organisation's CA may have taken its place."""
+        """Whether ca.key is here and belongs to ca.pem, which may hold the organisation's CA instead."""
         if not self.ca or not self.ca_key_file.exists():
             return False
         return self._ca_key().public_key() == certificates_in(self.ca, str(self.ca_file))[0].public_key()
@@ -174,7 +176,7 @@ class Certificates:
 
 
 def default_names() -> list[str]:
-    """What the curator is called on its own machine and, perhaps, by its neighbours."""
+    """Return the curator's names on its own machine, with the machine's host name if it is valid."""
     names = ["localhost", "127.0.0.1", "::1"]
     host = socket.gethostname()
     try:
@@ -192,8 +194,8 @@ def _check_trust(server_file: Path, ca: str, names: Sequence[str], shown_as: Pat
     except ssl.SSLCertVerificationError as error:
         whose = "the CA in --ca-file" if ca else "a CA that this machine trusts"
         raise SettingsError(
-            f"parties would refuse {shown_as}: {error.verify_message}; put the chain up to {whose} into it, or name "
-            f"its CA with --ca-file ({SYSTEM!r}: every machine trusts it)"
+            f"parties would refuse {shown_as}: {error.verify_message}. Put the chain up to {whose} into it, or name "
+            f"its CA with --ca-file ({SYSTEM!r} if every machine trusts it)"
         ) from None
     except ssl.SSLError as error:
         raise SettingsError(f"{shown_as} cannot be used for TLS: {error.reason or error}") from None

@@ -1,6 +1,6 @@
-"""The curator's own keys: its signature, and the master key under which the secrets of runs are sealed at rest.
+"""The curator's own keys: the signing key, and the master key that seals the secrets of runs at rest.
 
-It does not know runs; a secret is sealed for the name it is given.
+It does not know runs: the caller names what a secret is sealed for.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class CuratorKeys:
 
     @classmethod
     def create(cls, home: Path, stream: Stream) -> "CuratorKeys":
-        """New keys in files that only their owner reads; keys that are there already are kept."""
+        """Make new keys, in files that only their owner can read. Existing keys are kept."""
         directory = home / "keys"
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, secret in ((SIGNING_FILE, SigningKey.generate().to_bytes()), (MASTER_FILE, stream.take(KEY_BYTES))):
@@ -37,14 +37,14 @@ class CuratorKeys:
 
     @classmethod
     def rotate(cls, home: Path) -> "CuratorKeys":
-        """A new signing key in place of the old one, which is destroyed; the master key stays."""
-        cls.load(home)  # a home without keys is told apart
+        """Replace and destroy the signing key. The master key stays."""
+        cls.load(home)  # raises an error of its own for a home without keys
         _write_secret(home / "keys" / SIGNING_FILE, SigningKey.generate().to_bytes())
         return cls.load(home)
 
     @classmethod
     def load(cls, home: Path, master_key: str = "") -> "CuratorKeys":
-        """`master_key`, in hexadecimal digits, takes the place of the file's."""
+        """Load the keys. A `master_key` in hexadecimal digits replaces the key in the file."""
         directory = home / "keys"
         try:
             signing = SigningKey.from_bytes(_read_secret(directory / SIGNING_FILE))
@@ -52,12 +52,14 @@ class CuratorKeys:
             raise SettingsError(f"{directory / SIGNING_FILE}: {error}") from None
         master = bytes.fromhex(master_key) if master_key else _read_secret(directory / MASTER_FILE)
         if len(master) != KEY_BYTES:
-            raise SettingsError(f"the master key has {KEY_BYTES} bytes, this one has {len(master)}")
+            raise SettingsError(
+                f"the master key has {len(master)} bytes, but {KEY_BYTES} bytes are expected: restore the original key"
+            )
         return cls(signing, master)
 
     @property
     def fingerprint(self) -> str:
-        """Tells master keys apart without telling them."""
+        """A digest that identifies the master key without revealing it."""
         return derive_key(self.master, b"master key fingerprint").hex()
 
     def seal(self, secret: bytes, name: str, stream: Stream) -> bytes:
@@ -69,7 +71,7 @@ class CuratorKeys:
             return self._cipher().decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], name.encode())
         except InvalidTag:
             raise SettingsError(
-                f"the secret of {name} does not open: the store was changed, or the master key is another one"
+                f"the secret of {name} cannot be opened: the store was changed, or this is not its master key"
             ) from None
 
     def _cipher(self) -> AESGCM:
@@ -77,7 +79,7 @@ class CuratorKeys:
 
 
 def metrics_token(home: Path) -> str:
-    """With which Prometheus reads the metrics and does nothing else; made when it is first needed."""
+    """Return the token that gives Prometheus the metrics and nothing else. Make it when it is first needed."""
     path = home / METRICS_TOKEN
     if not path.exists():
         _write_secret(path, Stream.system().take(KEY_BYTES))
@@ -92,7 +94,7 @@ def _read_secret(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:
-            raise SettingsError(f"{path} is open to others (mode {mode:o}): chmod 600 {path}")
+            raise SettingsError(f"{path} is readable by others (mode {mode:o}): run chmod 600 {path}")
         secret = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except FileNotFoundError:
         raise SettingsError(f"{path} is missing: run `subn-curator init` first") from None

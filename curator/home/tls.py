@@ -1,4 +1,4 @@
-"""TLS as the curator's server speaks it and as its parties check it.
+"""TLS contexts of the curator's server and of its clients.
 
 It does not know where certificates come from (`curator.home.certificates`).
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def server_context(server_file: Path) -> ssl.SSLContext:
-    """TLS 1.2 or newer. A certificate that is loaded into it later is shown to whoever connects from then on."""
+    """Return a server context for TLS 1.2 or newer. A certificate loaded later is presented to new connections."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -18,7 +18,7 @@ def server_context(server_file: Path) -> ssl.SSLContext:
 
 
 def client_context(ca: str) -> ssl.SSLContext:
-    """Trusts this CA alone; without one, those that the machine trusts."""
+    """Return a client context that trusts only this CA, or the machine's own CAs if it is empty."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca:
@@ -29,7 +29,7 @@ def client_context(ca: str) -> ssl.SSLContext:
 
 
 def try_handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> None:
-    """What a party goes through that dials `name`, without a network; raises ssl.SSLError as it would."""
+    """Perform, without a network, the handshake of a party that connects to `name`. Raise ssl.SSLError if it fails."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     host = name.replace("*", "any", 1)
     sides = [

@@ -1,4 +1,4 @@
-"""Certificates: a CA of the curator's own, the server's certificate under it, and what a certificate says.
+"""X.509 certificates: the curator's own CA, the server's certificate under it, and reading certificates.
 
 It does not know files or connections.
 """
@@ -18,8 +18,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from curator.errors import SettingsError
 
 CA_DAYS = 20 * 365
-SERVER_DAYS = 397  # longer ones are refused by browsers
-_BEFORE = timedelta(days=1)  # for clocks that are behind
+SERVER_DAYS = 397  # browsers refuse certificates with a longer life
+_BEFORE = timedelta(days=1)  # tolerates clocks that are behind
 _LONGEST_COMMON_NAME = 64
 
 
@@ -41,7 +41,7 @@ class Pair:
 
 def new_ca(now: datetime) -> Pair:
     key = ec.generate_private_key(ec.SECP256R1())
-    # A serial number in the name tells two CAs apart where a machine knows both.
+    # The serial number in the name distinguishes two CAs on a machine that knows both.
     serial = x509.random_serial_number()
     name = _named(f"dp-subn curator CA {serial:040x}"[:_LONGEST_COMMON_NAME])
     builder = _built(name, name, key.public_key(), key.public_key(), now, CA_DAYS).serial_number(serial)
@@ -63,7 +63,7 @@ def new_server_certificate(ca: Pair, names: Sequence[str], now: datetime) -> Pai
 
 
 def general_name(name: str) -> x509.GeneralName:
-    """An IP address or a host name, as certificates spell it."""
+    """Return an IP address or a host name in the form that certificates use."""
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:
@@ -71,14 +71,14 @@ def general_name(name: str) -> x509.GeneralName:
     labels = name.removeprefix("*.").split(".")
     if len(name) > 253 or not all(_is_label(label) for label in labels):
         raise SettingsError(
-            f"{name!r} is no host name and no IP address: letters, digits and hyphens, parts joined by points "
-            "(international names in their xn-- spelling)"
+            f"{name!r} is neither a host name nor an IP address: use letters, digits and hyphens, with points between "
+            "the parts (international names in their xn-- spelling)"
         )
     return x509.DNSName(name.lower())
 
 
 def names_of(certificate: x509.Certificate) -> list[str]:
-    """The host names and IP addresses that a certificate is good for."""
+    """Return the host names and IP addresses for which a certificate is valid."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -87,7 +87,7 @@ def names_of(certificate: x509.Certificate) -> list[str]:
 
 
 def days_left(certificate: x509.Certificate, now: datetime) -> int:
-    """Whole days; negative when it is over."""
+    """Return the whole days until the certificate expires, negative afterwards."""
     return (certificate.not_valid_after_utc - now) // timedelta(days=1)
 
 

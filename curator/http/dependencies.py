@@ -1,4 +1,4 @@
-"""Who calls: the dependencies by which routes learn a party's or an operator's name, or refuse.
+"""Dependencies that give routes the name of the calling party or operator, or refuse the request.
 
 It does not know how signatures and keys are checked (`curator.accounts.authentication`).
 """
@@ -46,7 +46,7 @@ def service_of(request: Request) -> Service:
 
 
 async def signed_party(request: Request, signature: _Signature) -> str:
-    """The name of the enrolled party that has signed this request."""
+    """Return the name of the enrolled party that signed this request."""
     signed = await _signed_request(request, signature)
     name = await run_in_threadpool(service_of(request).authentication.party, signed)
     request.state.party = name
@@ -54,17 +54,17 @@ async def signed_party(request: Request, signature: _Signature) -> str:
 
 
 async def newcomer(request: Request, signature: _Signature, body: Enrolment) -> Enrolment:
-    """An enrolment, signed with the key that it brings."""
+    """Return an enrolment, after checking that it is signed with the key that it contains."""
     signed = await _signed_request(request, signature)
     if signed.sender != body.name:
-        raise NotAuthenticated(f"{PARTY_HEADER} and the enrolment give two names: sign with the name that enrols")
+        raise NotAuthenticated(f"{PARTY_HEADER} and the enrolment give different names: sign with the name that enrols")
     await run_in_threadpool(service_of(request).authentication.newcomer, signed, bytes.fromhex(body.signing_key))
     request.state.party = body.name
     return body
 
 
 async def operator(request: Request, credentials: Key) -> str:
-    """The label of the operator's key. In a browser, a session reads as the key does; it changes nothing here."""
+    """Return the label of the operator's key. A browser's session may be used instead of the key, for reading only."""
     _check_version(request)
     token = request.cookies.get(COOKIE)
     if credentials is None and token and request.method == "GET":
@@ -76,7 +76,7 @@ async def operator(request: Request, credentials: Key) -> str:
 
 
 async def anybody_of(request: Request, signature: _Signature, credentials: Key) -> str | None:
-    """A party's name, or None for an operator."""
+    """Return the calling party's name, or None for an operator."""
     if signature is not None:
         return await signed_party(request, signature)
     await operator(request, credentials)
@@ -108,7 +108,7 @@ def _software(agent: str) -> str | None:
 
 
 def _check_version(request: Request) -> None:
-    """At the door, where it costs nothing: a message of another version would end a run."""
+    """Refuse a request of another protocol version before it does harm: its messages would end a run."""
     said = request.headers.get(VERSION_HEADER)
     theirs = UNSAID if said is None else Versions.parse(said)
     if theirs is None:
@@ -118,7 +118,7 @@ def _check_version(request: Request) -> None:
 
 
 def _name(header: str) -> str:
-    """Names are sent percent-encoded, since headers hold ASCII."""
+    """Decode a name. Headers hold ASCII, so names are sent percent-encoded."""
     try:
         name = unquote(header, errors="strict")
     except UnicodeDecodeError:
@@ -129,7 +129,7 @@ def _name(header: str) -> str:
 
 
 def _target(scope: Any) -> str:
-    """Path and query as they were sent."""
+    """Return path and query exactly as they were sent."""
     path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
 
@@ -142,4 +142,4 @@ TheService = Annotated[Service, Depends(service_of)]
 
 LARGEST_PAGE = 500
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
-After = Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$", description="`next` of the page before")]
+After = Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$", description="`next` of the previous page")]

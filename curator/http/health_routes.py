@@ -1,6 +1,6 @@
-"""What those who watch over the service ask: whether it lives, whether it can work, and its metrics.
+"""Routes for monitoring: whether the process lives, whether the service can work, and its metrics.
 
-It does not know how that is found out (`curator.operations.health`, `curator.operations.metrics`).
+It does not know how health and metrics are determined (`curator.operations.health`, `curator.operations.metrics`).
 """
 
 import hmac
@@ -34,7 +34,7 @@ class Ready(BaseModel):
 
 
 async def scraper(request: Request, credentials: Key) -> None:
-    """An operator may read the metrics too; a monitoring system should not hold an operator's key."""
+    """Admit the metrics token or an operator's key. A monitoring system should not hold an operator's key."""
     known = service_of(request).metrics_token
     if credentials is None or not hmac.compare_digest(credentials.credentials.encode(), known.encode()):
         await operator(request, credentials)
@@ -57,7 +57,7 @@ def readyz(service: TheService) -> Response:
 @router.get(
     "/metrics",
     summary="Metrics, for Prometheus",
-    description=f"Needs what stands in the home's file {METRICS_TOKEN!r}, or an operator's key.",
+    description=f"Needs the token in the home's file {METRICS_TOKEN!r}, or an operator's key.",
     response_class=Response,
     responses=_TEXT,
     dependencies=[Depends(scraper)],

@@ -1,6 +1,6 @@
-"""What every HTTP exchange passes through: size limits, security headers, the curator's signature, one log line.
+"""Middleware for every HTTP exchange: size limits, security headers, the curator's signature, one log line.
 
-It does not know routes. All of it is plain ASGI, so that streams stay streams.
+It does not know routes. It is plain ASGI, so that streamed answers are not buffered.
 """
 
 import logging
@@ -40,11 +40,11 @@ _log = logging.getLogger("curator.http")
 
 class BodyTooLarge(HTTPException):
     def __init__(self, largest: int) -> None:
-        super().__init__(413, f"the body is larger than {largest:,} bytes, the most that is read here")
+        super().__init__(413, f"the body is larger than {largest:,} bytes: send at most that many")
 
 
 class OnlyFromProxy:
-    """Answers who comes through the proxy in front, by TLS; and looks at the service's health on this machine."""
+    """Accept only requests that arrive over HTTPS through a trusted proxy, plus local health checks."""
 
     def __init__(self, app: ASGIApp, proxies: Sequence[IPv4Network | IPv6Network]) -> None:
         self._app, self._proxies = app, proxies
@@ -57,8 +57,10 @@ class OnlyFromProxy:
             scope["scheme"] = "https"
             await self._app(scope, receive, send)
         else:
-            kind = Kind(403, "not-through-proxy", "Only the proxy in front may come here")
-            refusal = problem(kind, "this curator is reached by https:// through its proxy: use the proxy's address")
+            kind = Kind(403, "not-through-proxy", "Requests must come through the proxy")
+            refusal = problem(
+                kind, "this curator accepts requests over https:// through its proxy only: use the proxy's address"
+            )
             await refusal(scope, receive, send)
 
     def _is_health_check(self, scope: Scope) -> bool:
@@ -71,7 +73,7 @@ class OnlyFromProxy:
 
 
 class BodyLimit:
-    """Refuses a body while it is read, as soon as it is too large; `largest` says how large it may be."""
+    """Refuse a body as soon as it exceeds the limit that `largest` returns for its method and path."""
 
     def __init__(self, app: ASGIApp, largest: Callable[[str, str], int]) -> None:
         self._app, self._largest = app, largest
@@ -115,7 +117,7 @@ class SecurityHeaders:
 
 
 class SignedAnswers:
-    """Signs what parties are told. Streams for operators pass unsigned and unbuffered."""
+    """Sign every answer to a party. Answers to operators pass unsigned and unbuffered."""
 
     def __init__(self, app: ASGIApp, key: SigningKey) -> None:
         self._app, self._key = app, key
@@ -135,7 +137,7 @@ class SignedAnswers:
             nonlocal start
             if message["type"] == "http.response.start":
                 start = message
-                # The state is written by the dependency that has verified a party's signature.
+                # The dependency that verifies a party's signature writes this state.
                 if "party" in scope.get("state", {}) or message["status"] >= _ERRORS_FROM:
                     return
                 start = {}
@@ -156,9 +158,9 @@ class SignedAnswers:
 
 
 class RequestLog:
-    """One line per exchange: who, what, how it ended, how long it took; never bodies, keys or queries.
+    """Log one line per exchange: party, path, status and duration, but never bodies, keys or queries.
 
-    `observe` is told method, pattern of the path, status and seconds.
+    `observe` is called with the method, the path's pattern, the status and the seconds.
     """
 
     def __init__(self, app: ASGIApp, observe: Callable[[str, str, int, float], None]) -> None:

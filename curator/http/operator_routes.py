@@ -1,6 +1,6 @@
-"""What operators ask of the curator: codes, parties, schemas, plans and runs.
+"""Routes for operators: codes, parties, schemas, plans and runs.
 
-It does not know results (`curator.http.result_routes`) or how runs go on (`curator.runs.orchestrator`).
+It does not know results (`curator.http.result_routes`) or how runs advance (`curator.runs.orchestrator`).
 """
 
 from collections.abc import AsyncIterator

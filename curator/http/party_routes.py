@@ -1,6 +1,6 @@
-"""What parties ask of the curator: enrolment, keys, offers, tasks, answers, and what is known of them.
+"""Routes for parties: enrolment, keys, offers, tasks, answers, and the party's own records.
 
-It does not know how answers are judged (`curator.runs.orchestrator`) or signatures checked
+It does not know how answers are checked (`curator.runs.orchestrator`) or signatures verified
 (`curator.accounts.authentication`).
 """
 
@@ -44,7 +44,7 @@ def enrol(body: Newcomer, service: TheService) -> http.Enrolled:
 @router.post("/keys", status_code=204, summary="Change this party's keys")
 def rotate(party: Party, body: http.Rotation, service: TheService) -> None:
     text = http.rotation_text(party, body.signing_key, body.exchange_key)
-    # The new key's owner agrees too: nobody can take over somebody else's key.
+    # The new key must sign the change too, so that nobody can claim a key that belongs to somebody else.
     verify(bytes.fromhex(body.signing_key), ROTATION, text, bytes.fromhex(body.signature))
     service.registry.rotate(party, bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key))
 

@@ -1,4 +1,4 @@
-"""Errors as HTTP problems (RFC 9457): the one place that knows which error of which tree is which status.
+"""Map errors to HTTP problems (RFC 9457): the only place that gives each class of errors its status.
 
 It does not know when errors are raised.
 """
@@ -37,14 +37,14 @@ LATER = {"Retry-After": "5"}
 
 KINDS: dict[type[BaseException], Kind] = {
     protocol.SubnError: Kind(500, "internal", "The curator failed"),
-    protocol.OperatorError: Kind(422, "cannot-work", "What was asked for cannot work"),
+    protocol.OperatorError: Kind(422, "cannot-work", "The request cannot work"),
     protocol.SchemaError: Kind(422, "schema", "The schema contradicts itself"),
     protocol.DataError: Kind(422, "data", "The data does not fit its schema"),
     protocol.PlanError: Kind(422, "plan", "The plan cannot be run, paid for or understood"),
-    protocol.PriceError: Kind(422, "price", "The plan costs somebody more than epsilon"),
+    protocol.PriceError: Kind(422, "price", "The plan costs a party more than epsilon"),
     protocol.ManifestError: Kind(422, "manifest", "The manifest does not prove what it claims"),
     protocol.PeerError: Kind(400, "refused-message", "The message was refused"),
-    protocol.MalformedMessage: Kind(400, "malformed-message", "This is no message of the protocol"),
+    protocol.MalformedMessage: Kind(400, "malformed-message", "This is not a message of the protocol"),
     protocol.OutOfTurn: Kind(409, "out-of-turn", "The message is not expected now"),
     protocol.FailedCheck: Kind(422, "failed-check", "The message fails a check"),
     crypto.CryptoError: Kind(422, "cryptography", "A cryptographic check failed"),
@@ -54,15 +54,15 @@ KINDS: dict[type[BaseException], Kind] = {
     crypto.BrokenSum: Kind(422, "broken-sum", "The contributions do not add up"),
     crypto.BrokenSeal: Kind(403, "broken-seal", "The signature or seal does not hold"),
     crypto.NoiseOutOfReach: Kind(422, "noise-out-of-reach", "The noise asked for is too wide"),
-    crypto.Reused: Kind(500, "reused", "A value that serves once was about to be used again"),
+    crypto.Reused: Kind(500, "reused", "A one-time value was about to be used again"),
     curator.CuratorError: Kind(500, "internal", "The curator failed"),
     curator.NotAuthenticated: Kind(401, "not-authenticated", "The caller is not known", _AUTHENTICATE),
     curator.WrongClock: Kind(401, "wrong-clock", "The clocks differ too much", _AUTHENTICATE),
-    curator.Replayed: Kind(401, "replayed", "The request has been here before", _AUTHENTICATE),
+    curator.Replayed: Kind(401, "replayed", "The request has already been received", _AUTHENTICATE),
     curator.WrongVersion: Kind(400, "wrong-version", "The versions of the protocol differ"),
     curator.Forbidden: Kind(403, "forbidden", "The caller may not do this"),
-    curator.NotFound: Kind(404, "not-found", "There is no such thing"),
-    curator.Conflict: Kind(409, "conflict", "It contradicts what is already so"),
+    curator.NotFound: Kind(404, "not-found", "Not found"),
+    curator.Conflict: Kind(409, "conflict", "The request contradicts the present state"),
     curator.OtherBytes: Kind(409, "other-bytes", "Another answer to this step has been accepted"),
     curator.NotAsked: Kind(409, "not-asked", "The step does not wait for this party"),
     curator.RunEnded: Kind(409, "run-ended", "The run is over"),
@@ -74,7 +74,7 @@ KINDS: dict[type[BaseException], Kind] = {
 
 
 def kind_of(error: BaseException) -> Kind:
-    """The entry of the nearest class that has one."""
+    """Return the kind of the error's nearest class that has an entry in `KINDS`."""
     return next(KINDS[ancestor] for ancestor in type(error).__mro__ if ancestor in KINDS)
 
 
@@ -85,7 +85,7 @@ def problem(kind: Kind, detail: str, **more: Any) -> JSONResponse:
 
 
 def handle_problems(app: FastAPI) -> None:
-    """Every error that leaves a route becomes a problem."""
+    """Turn every error that leaves a route into a problem."""
     for error in (protocol.SubnError, crypto.CryptoError, OSError):
         app.add_exception_handler(error, _known)
     app.add_exception_handler(RequestValidationError, _misread)
@@ -109,7 +109,7 @@ async def _misread(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _complaint(found: Mapping[str, Any]) -> str:
-    """Where and what; what was sent is not repeated."""
+    """Describe where the request is wrong and how. The value that was sent is not repeated."""
     place: Sequence[object] = found["loc"]
     named = ".".join(map(str, place))[:_LONGEST_PLACE]
     return f"{named}: {found['msg']}"
@@ -124,4 +124,4 @@ async def _of_http(_request: Request, error: Exception) -> JSONResponse:
 
 async def _unexpected(_request: Request, error: Exception) -> JSONResponse:
     _log.error("unexpected error", exc_info=error)
-    return problem(KINDS[curator.CuratorError], "the curator failed unexpectedly; its log says where")
+    return problem(KINDS[curator.CuratorError], "the curator failed unexpectedly: its log says where")

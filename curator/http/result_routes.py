@@ -52,7 +52,7 @@ def table_parquet(_operator: Operator, run: Run, service: TheService, rows: Rows
     folder, terms = _finished(service, run)
     if rows is not None and rows > MOST_PARQUET_ROWS:
         raise OperatorError(
-            f"{rows:,} rows are too many for one Parquet file, {MOST_PARQUET_ROWS:,} are not: ask for less, or for CSV"
+            f"{rows:,} rows are too many for one Parquet file: ask for at most {MOST_PARQUET_ROWS:,} rows, or for CSV"
         )
     parquet = published_parquet(folder, terms) if rows is None else fresh_parquet(folder, terms, rows, Stream.system())
     return _streamed(parquet, "table.parquet", _PARQUET)
@@ -60,7 +60,7 @@ def table_parquet(_operator: Operator, run: Run, service: TheService, rows: Rows
 
 @router.get("/report.html", summary="The report", response_class=Response, responses=_described("text/html"))
 def report_page(_operator: Operator, run: Run, service: TheService) -> FileResponse:
-    """To be read where it is: a policy of its own lets its style in and nothing else."""
+    """Show the report in the browser. Its own policy allows its style and nothing else."""
     folder, _ = _finished(service, run)
     response = _download(folder / REPORT_PAGE, "text/html; charset=utf-8", "inline")
     response.headers["Content-Security-Policy"] = f"{report.POLICY}; frame-ancestors 'none'"
@@ -86,9 +86,11 @@ def _finished(service: Service, run: str) -> tuple[FilePath, Terms]:
 
 
 def _for_party(party: str, table: FilePath, terms: Terms, rows: int | None) -> Response:
-    """The published table, whole, because the curator signs it for the party."""
+    """Return the published table in one piece, because the curator signs the answer to a party."""
     if party not in [member.name for member in terms.plan.members]:
-        raise Forbidden(f"{party} takes no part in this run: its table is for its parties and the operator")
+        raise Forbidden(
+            f"{party} takes no part in this run: only the run's parties and the operator may fetch its table"
+        )
     if rows is not None:
         raise Forbidden("parties fetch the published table: leave rows out")
     return Response(table.read_bytes(), media_type=_CSV)

@@ -1,4 +1,4 @@
-"""Whether the curator can work now: its store, its disk and its clock, each looked at for real.
+"""Health of the curator: real checks of its store, its disk and its clock.
 
 It does not know HTTP.
 """
@@ -17,17 +17,17 @@ from curator.store.store import Store
 from protocol.services.clock_watch import ClockWatch
 
 SMALLEST_FREE = 64 << 20  # bytes
-_FRESH_MS = 1000  # anybody may ask, so that asking often must cost nothing
+_FRESH_MS = 1000  # anybody may ask, so frequent requests must cost nothing
 
 
 def steady_clock() -> int:
-    """Milliseconds of a clock that nobody sets."""
+    """Return the milliseconds of a monotonic clock, which nobody can set."""
     return int(monotonic() * 1000)
 
 
 @dataclass
 class Health:
-    """`checks` by name: what is wrong, None where nothing is."""
+    """The health checks. `checks` returns the problem of each check by its name, or None."""
 
     store: Store
     home: Path
@@ -38,7 +38,7 @@ class Health:
     _found: tuple[int, dict[str, str | None]] | None = None
 
     def heard(self, party: str, its_time: int) -> None:
-        """The time that a party has signed just now."""
+        """Note the time in a request that a party has just signed."""
         self.watch.heard(party, its_time - self.clock(), self.steady())
 
     def checks(self) -> dict[str, str | None]:

@@ -1,6 +1,6 @@
 """Logs as JSON lines on standard error.
 
-It does not know what is logged; whoever logs keeps rows, keys and bodies out.
+It does not know the events. Callers keep rows, keys and bodies out of the log.
 """
 
 import logging
@@ -14,7 +14,7 @@ from protocol.text import printable_json
 
 
 class JsonLines(logging.Formatter):
-    """`extra={"fields": {...}}` become members of the line."""
+    """A formatter that writes one JSON object per line. `extra={"fields": {...}}` become its members."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -25,7 +25,7 @@ class JsonLines(logging.Formatter):
         }
         line |= getattr(record, "fields", {})
         if record.exc_info and (error := record.exc_info[1]) is not None:
-            # Privacy: the text of an error that nobody foresaw might quote a value; its place does not.
+            # Privacy: the text of an unforeseen error might quote a value; its place in the code does not.
             line["error"] = str(error) if isinstance(error, SubnError | OSError) else type(error).__name__
             line["at"] = [f"{f.filename}:{f.lineno}" for f in reversed(traceback.extract_tb(error.__traceback__))]
         return printable_json(line)

@@ -1,7 +1,7 @@
-"""What the curator tells Prometheus: counters of this process, and figures worked out from the store when asked.
+"""Metrics for Prometheus: counters of this process, and totals computed from the store at each scrape.
 
-It does not know who may ask (`curator.http.health_routes`), or any value of a table: labels are names of parties,
-methods, stages, routes.
+It does not know who may read them (`curator.http.health_routes`), or any value of a table: labels are names of
+parties, methods, stages and routes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ class Metrics:
         ProcessCollector(namespace="subn_curator", registry=self.registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """`route` is the path's pattern; both it and the method are of few kinds, whatever strangers send."""
+        """Count a request. `route` is the path's pattern, so that strangers cannot create ever new labels."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
 
@@ -60,14 +60,14 @@ class Metrics:
 
 
 class _Standing:
-    """Worked out at every scrape."""
+    """A collector that computes its metrics at every scrape."""
 
     def __init__(self, orchestrator: Orchestrator, health: Health) -> None:
         self._orchestrator, self._health = orchestrator, health
         self._figures = RunFigures(orchestrator.views.store)
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering must not read the store."""
+        """Describe nothing: registering must not read the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

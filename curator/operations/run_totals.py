@@ -1,6 +1,6 @@
-"""Figures about all runs together, worked out from what is stored: the same sources as a manifest's, added up.
+"""Totals over all runs, computed from the store and from the same records as manifests.
 
-It does not know what is done with them. Runs that are over stay as they are, so that each is read once.
+It does not know how the totals are used. Ended runs do not change, so each of them is read only once.
 """
 
 import json
@@ -26,7 +26,7 @@ Labels = tuple[str, ...]
 
 @dataclass
 class Figures:
-    """By label values; `last_seen` by party."""
+    """Totals by label values, and the time when each party was last seen."""
 
     states: dict[Labels, int] = field(default_factory=dict)
     seconds: dict[Labels, float] = field(default_factory=lambda: defaultdict(float))

@@ -1,4 +1,4 @@
-"""What all pages of the curator share: who looks at them, forms that nobody else can send, errors as pages, templates.
+"""Common frame of the curator's pages: the session, protection of forms, errors shown as pages, and templates.
 
 It does not know what a page shows.
 """
@@ -22,12 +22,12 @@ from curator.http.problems import kind_of
 from curator.rendering.templating import render
 from protocol.errors import SubnError
 
-# Everything comes from here and nothing is written into the page: what somebody else's text slips in does not run.
+# Scripts and styles come from this server only, in files of their own, so code injected into a page does not run.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-# With no referrer at all a browser would not say either where a form comes from.
+# Without any referrer, a browser would also not tell the origin of a form.
 _HEADERS = {"Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -38,7 +38,7 @@ def page(template: str, session: Session | None = None, status: int = 200, **val
 
 
 class PageRoute(APIRoute):
-    """A route whose errors are pages: who is not signed in may do so, and comes back."""
+    """A route that renders errors as pages and sends anonymous visitors to sign in and back."""
 
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
@@ -49,7 +49,11 @@ class PageRoute(APIRoute):
             except NotAuthenticated:
                 return to_sign_in(request)
             except RequestValidationError:
-                return _problem(HTTPStatus.NOT_FOUND, "There is no such page", "the address cannot be understood")
+                return _problem(
+                    HTTPStatus.NOT_FOUND,
+                    "Page not found",
+                    "there is no page at this address: start from the list of runs",
+                )
             except (SubnError, CryptoError, OSError) as error:
                 kind = kind_of(error)
                 return _problem(kind.status, kind.title, str(error))
@@ -70,7 +74,7 @@ def _problem(status: int, title: str, detail: str) -> Response:
 
 
 async def signed_in(request: Request) -> Session:
-    """The operator's session, by the cookie."""
+    """Return the operator's session, found by the cookie."""
     return await run_in_threadpool(service_of(request).sessions.find, request.cookies.get(COOKIE, ""))
 
 
@@ -78,14 +82,16 @@ SignedIn = Annotated[Session, Depends(signed_in)]
 
 
 async def sending(request: Request, session: SignedIn, form_token: Annotated[str, Form()] = "") -> Session:
-    """The session of somebody who sends one of our own forms.
+    """Return the session of an operator who sends one of this server's own forms.
 
-    Three locks, each enough alone: the cookie is not sent along from elsewhere (SameSite), the browser names the
-    page's origin, and the form carries a token that only our pages hold.
+    Three checks protect a form, and each would be enough alone: browsers do not send the cookie from other sites
+    (SameSite), the browser names the page's origin, and the form carries a token that only this server's pages hold.
     """
     refuse_other_origins(request)
     if form_token != session.form_token:
-        raise Forbidden("this form is not from your present session: go back, load the page again and repeat it")
+        raise Forbidden(
+            "this form does not belong to your present session: go back, reload the page and send the form again"
+        )
     return session
 
 
@@ -96,13 +102,13 @@ def refuse_other_origins(request: Request) -> None:
     origin, own = request.headers.get("Origin"), f"{request.url.scheme}://{request.headers.get('Host', '')}"
     if origin not in (None, own):
         raise Forbidden(
-            f"this form was sent from another site than {own}: nothing was done (a proxy in front has to pass on the "
+            f"this form was sent from another site than {own}: nothing was changed. Use the form on this page (a proxy in front has to pass on the "
             "Host header as the browser sends it)"
         )
 
 
 def see_other(path: str) -> RedirectResponse:
-    """After a form: the page that shows what it did, which may be loaded again."""
+    """Redirect from a form to a page that shows the result and can be reloaded safely."""
     return RedirectResponse(path, HTTPStatus.SEE_OTHER)
 
 
@@ -120,5 +126,5 @@ def with_cookie(response: Response, request: Request, token: str, seconds: int) 
 
 
 def form_values(pairs: Mapping[str, str]) -> dict[str, str]:
-    """What was filled in: a field left empty says nothing."""
+    """Return the fields that were filled in."""
     return {name: value.strip() for name, value in pairs.items() if value.strip()}

@@ -1,6 +1,6 @@
-"""The page of parties: who has enrolled, what they offer and when they were last heard of; codes; taking a party out.
+"""The page of parties: list them with their offers, make one-time codes, and revoke a party.
 
-It does not know how parties are kept (`curator.accounts.registry`); what it shows is what the JSON interface says.
+It does not know how parties are stored (`curator.accounts.registry`). It shows the answers of the JSON interface.
 """
 
 from typing import Annotated
@@ -34,7 +34,7 @@ def parties(session: SignedIn, service: TheService, after: After = "") -> Respon
 async def new_code(
     request: Request, session: Sending, service: TheService, name: Annotated[str, Form()] = ""
 ) -> Response:
-    """The code is shown this once, on the page that answers."""
+    """Create a code. Only the page that answers this request shows it."""
     try:
         found = _checked(name.strip())
         code = await run_in_threadpool(views.new_code, service.registry, service.introduction, found)

@@ -1,6 +1,6 @@
-"""The plan builder: move what you like and see at once what it costs, how good it can be, or why it is refused.
+"""The plan builder: change settings and see at once the price, the predicted error, or the reason for a refusal.
 
-It does not know how plans are priced; what it shows is what the JSON interface answers.
+It does not know how plans are priced. It shows the answers of the JSON interface.
 """
 
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @dataclass(frozen=True)
-class Phase:
-    """The forecast of one stage: its steps added up, its bound on the noise the largest of theirs."""
+class StageTotal:
+    """Forecast of one stage: the sums over its steps, and the largest bound on their noise."""
 
     stage: str
-    epsilon: Fraction  # what it costs whom it costs most
+    epsilon: Fraction  # the highest price of this stage for any party
     steps: int
     tables: int
     cells: int
@@ -49,7 +49,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Offers:
-    """The schema that was chosen, and who offers rows of it."""
+    """The chosen schema, and the rows that each party offers for it."""
 
     schemas: list[SchemaRecord]
     schema_hash: str
@@ -89,7 +89,7 @@ def plan(request: Request, session: SignedIn, service: TheService) -> Response:
 
 @router.get("/plan/forecast")
 def forecast(request: Request, _session: SignedIn, service: TheService) -> Response:
-    """What the page shows beside the form, each time that something in it moves."""
+    """Show the forecast beside the form, each time that a setting changes."""
     filled = request.query_params
     response = page("plan_forecast.html", **_forecast(service, filled, Offers.of(service, filled)))
     shown = "&".join(part for part in request.url.query.split("&") if not part.startswith("form_token="))
@@ -106,21 +106,21 @@ async def start(request: Request, _session: Sending, service: TheService) -> Res
 
 def _start(service: Service, filled: Filled) -> str:
     body = _request(filled, Offers.of(service, filled))
-    # Retry safety: the same form sent twice is one run; the same page with another plan in it is another.
+    # Retry safety: sending the same form twice starts one run; another plan on the same page starts another run.
     key = sha256(f"{filled.get('key', '')} {request_digest(body)}".encode()).hexdigest()
     return service.orchestrator.create_run(body, key)[0]
 
 
 def _request(filled: Filled, offers: Offers) -> interface.PlanRequest:
     if not offers.schema_hash:
-        raise PlanError("no party offers rows yet: enrol parties, and let them run `subn-party offer`")
+        raise PlanError("no party offers rows yet: enrol parties, and ask them to run `subn-party offer`")
     chosen = [name for name in filled.getlist("party") if name]
     values = form_values(filled)
     return request_of({"epsilon": "1"} | values, offers.schema_hash, chosen or None)
 
 
 def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any]:
-    """The forecast, or in one sentence why there is none."""
+    """Return the forecast, or the reason why the plan is refused."""
     try:
         terms = service.orchestrator.plan(_request(filled, offers))
     except (SubnError, CryptoError) as error:
@@ -130,17 +130,17 @@ def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any
         "refused": None,
         "forecast": found,
         "agreed": terms.plan,
-        "phases": phases(terms, found.steps),
+        "stages": stage_totals(terms, found.steps),
         "promises": promises(terms.plan),
         "odds": odds_factor(terms.plan.epsilon),
     }
 
 
-def phases(terms: Terms, steps: Sequence[interface.StepForecast]) -> list[Phase]:
-    found: dict[str, Phase] = {}
+def stage_totals(terms: Terms, steps: Sequence[interface.StepForecast]) -> list[StageTotal]:
+    found: dict[str, StageTotal] = {}
     for own, step in zip(terms.steps, steps, strict=True):
         stage = own.stage
-        former = found.get(stage) or Phase(stage, dearest(terms, stage), 0, 0, 0, 0, 0, 0.0, None)
+        former = found.get(stage) or StageTotal(stage, dearest(terms, stage), 0, 0, 0, 0, 0, 0.0, None)
         errors = [error for error in (former.error, step.error) if error is not None]
         found[stage] = replace(
             former,
@@ -156,6 +156,6 @@ def phases(terms: Terms, steps: Sequence[interface.StepForecast]) -> list[Phase]
 
 
 def _most_offered(schemas: Sequence[SchemaRecord], offers: Sequence[OfferRecord]) -> str:
-    """What most parties offer; without any offer, the first schema that is known."""
+    """Return the hash of the schema that most parties offer; without any offer, the first known schema."""
     counts = {schema.hash: sum(offer.schema_hash == schema.hash for offer in offers) for schema in schemas}
     return max(counts, key=lambda one: counts[one]) if counts else ""

@@ -1,4 +1,4 @@
-"""The plan's form, made from the plan request itself: an option that is added there appears here by itself.
+"""The plan's form, built from the fields of the plan request: a new option there appears here automatically.
 
 It does not know HTML or what an option does.
 """
@@ -13,7 +13,7 @@ from curator.interface import PlanRequest
 from protocol.errors import PlanError
 from protocol.options import PLAN_OPTIONS
 
-_ELSEWHERE = ("schema", "parties")  # chosen beside the fields
+_ELSEWHERE = ("schema", "parties")  # chosen outside these fields
 EPSILONS = "0.05 0.1 0.2 0.3 0.4 0.5 0.6 0.8 1 1.25 1.5 2 2.5 3 4 5 6 8 10"
 
 
@@ -31,14 +31,14 @@ class Field:
 
 
 def fields() -> tuple[list[Field], list[Field]]:
-    """The basic fields, which are shown at once, and those under "More options"."""
+    """Return the basic fields, which are always shown, and the fields under "More options"."""
     found = {name: _field(name, described) for name, described in _described().items() if name not in _ELSEWHERE}
     basic = [found.pop(name) for name, option in PLAN_OPTIONS.items() if option.words.is_basic]
     return basic, list(found.values())
 
 
 def request_of(filled: Mapping[str, str], schema_hash: str, parties: Sequence[str] | None) -> PlanRequest:
-    """The request that the form stands for. Raises PlanError with the field at fault."""
+    """Return the request that the form stands for. Raise PlanError with the field at fault."""
     values: dict[str, Any] = {"schema": schema_hash, "parties": None if parties is None else list(parties)}
     for group in fields():
         for field in group:
@@ -55,7 +55,7 @@ def request_of(filled: Mapping[str, str], schema_hash: str, parties: Sequence[st
 
 
 def _described() -> dict[str, dict[str, Any]]:
-    """The options in the words of the request's JSON schema."""
+    """Return the options as the request's JSON schema describes them."""
     found: dict[str, dict[str, Any]] = PlanRequest.model_json_schema()["properties"]
     return found
 

@@ -1,4 +1,4 @@
-"""The operator's pages, all of them: what `curator.app` adds to the application, and signing in and out.
+"""All routes of the operator's pages, which `curator.app` adds to the application, and signing in and out.
 
 It does not know what the other pages show (`party_pages`, `plan_page`, `run_pages`).
 """
@@ -29,7 +29,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class _Files(StaticFiles):
-    """Asked for again each time, and sent again only when they have changed: an update is seen at once."""
+    """Static files that browsers check for changes on every use, so that an update is visible at once."""
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
         response = super().file_response(*arguments, **options)
@@ -82,5 +82,5 @@ def _glossary() -> tuple[Term, ...]:
 
 
 def _own_path(path: str) -> str:
-    """Where signing in leads: a page of ours, or the list of runs."""
+    """Return the page to show after signing in: `path` if it is on this server, else the list of runs."""
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else _HOME

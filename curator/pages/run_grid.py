@@ -1,4 +1,4 @@
-"""A run as a grid of parties and phases, and what to do when it waits or has failed.
+"""A run as a grid of parties and stages, and advice for a run that waits or has failed.
 
 It does not know HTML; it reads the JSON interface's run and the plan's terms.
 """
@@ -21,7 +21,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Line:
-    """One party."""
+    """The row of one party."""
 
     name: str
     rows: int
@@ -32,11 +32,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Column:
-    """One phase, and the exact epsilon that it costs whoever it costs most."""
+    """One stage, and the exact epsilon that it costs the party with the highest price."""
 
     stage: str
     epsilon: Fraction
-    seconds: float | None  # that it took, when it is over
+    seconds: float | None  # duration of the stage, once it has ended
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ def _column(stage: str, epsilon: Fraction, run: interface.Run) -> Column:
 
 
 def dearest(terms: Terms, stage: str) -> Fraction:
-    """What a stage costs the party that it costs most."""
+    """Return the highest price of this stage for any party."""
     steps = [step for step in terms.steps if step.stage == stage]
     return max(sum((step.charge(party) for step in steps), Fraction(0)) for party in range(terms.plan.parties))
 
 
 def advice(run: interface.Run) -> str | None:
-    """What to do about a run that ended badly."""
+    """Advise the operator about a run that ended badly."""
     who = run.culprit
     if run.state == "refused":
         return (
@@ -97,8 +97,8 @@ def advice(run: interface.Run) -> str | None:
         )
     if run.state == "timed_out":
         return (
-            f"See whether {who} can be reached (`subn-party serve` must be running there, and reach this curator). "
-            "Then start the plan again, with more time for a step if its people need it."
+            f"Check whether {who} can be reached: `subn-party serve` must be running there and reach this curator. "
+            "Then start the plan again. Allow more time for each step if the people there need it."
         )
     if run.state == "failed" and who == "curator":
         return "Look into the curator's log for the reference above, and report it with the version of dp-subn."

@@ -1,6 +1,6 @@
-"""The pages of runs: the list, a run that moves while one looks, cancelling it, its results.
+"""The pages of runs: the list, the live view of one run, its cancellation, and its results.
 
-It does not know how runs go on; what it shows is what the JSON interface says of them.
+It does not know how runs advance. It shows the answers of the JSON interface.
 """
 
 import asyncio
@@ -26,9 +26,11 @@ from protocol.plan.promises import not_promised, promises
 from protocol.plan.terms import Terms
 
 PER_PAGE = 50
-_QUICKEST = 1.0  # seconds between two pictures of a run
-_SLOWEST = 10.0  # the first picture after a start takes longest, and nobody waits a minute for the second
-_IDLE_SHARE = 100  # a page may take this part of the processor: one percent
+_QUICKEST = 1.0  # seconds between two updates of a run's view, at least
+_SLOWEST = (
+    10.0  # seconds at most: the first update after a start takes longest, and the second must not be a minute away
+)
+_IDLE_SHARE = 100  # a page may use 1/100 of the processor's time
 _LONGEST_REASON = 500
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -78,11 +80,11 @@ async def live(request: Request, _session: SignedIn, run: Run, service: TheServi
 
 
 async def _pictures(service: Service, run: str, terms: Terms, after: int, token: str) -> AsyncIterator[bytes]:
-    """The run's standing each time that it changes, and "ended" at last.
+    """Yield the rendered status of a run each time that it changes, and "ended" at the end.
 
-    However fast a run moves and however large it is, drawing it takes a hundredth of the time at most.
+    However large a run is and however fast it advances, rendering takes at most a hundredth of the time.
     """
-    with suppress(NotAuthenticated):  # the session has ended: so does what it may see
+    with suppress(NotAuthenticated):  # the session has ended, so its stream ends too
         async for news in service.relay.news(run, after):
             picture, worked = await asyncio.to_thread(_picture, service, run, terms, token)
             yield format_sse_event(event="standing", data_str=picture)
@@ -93,12 +95,12 @@ async def _pictures(service: Service, run: str, terms: Terms, after: int, token:
 
 
 def rest_after(worked: float) -> float:
-    """Seconds until the next picture."""
+    """Return the seconds to wait before the next update."""
     return min(max(_QUICKEST, _IDLE_SHARE * worked), _SLOWEST)
 
 
 def _picture(service: Service, run: str, terms: Terms, token: str) -> tuple[str, float]:
-    """The standing as HTML, and how long the processor worked on it."""
+    """Return the status as HTML, and the processor time in seconds that it took."""
     begun = thread_time()
     service.sessions.find(token)
     picture = render("run_standing.html", terms=terms, **_standing(service, run, terms))

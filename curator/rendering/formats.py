@@ -1,6 +1,6 @@
-"""How numbers, times and states are written on pages: the same everywhere, with the exact value beside the short one.
+"""Formats for numbers, times and states on pages: a short value, with the exact value beside it.
 
-It does not know pages. Every function gives text or safe HTML for a template.
+It does not know pages. Every function returns text or safe HTML for a template.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _STATES = {
 
 
 def exact_number(value: str | Fraction) -> Markup:
-    """A budget as a decimal number where that is exact or near enough; its exact value is in the element's `value`."""
+    """Write an exact number as a decimal, marked ≈ if rounded; the exact value is in the element's `value`."""
     number = Fraction(value)
     shown = decimal(number)
     about = "" if Fraction(shown) == number else "≈ "
@@ -43,7 +43,7 @@ def count(value: int) -> str:
 
 
 def size(value: int) -> Markup:
-    """Bytes in the unit that fits."""
+    """Write a number of bytes in a suitable unit."""
     amount, unit = float(value), 0
     while amount >= 1000 and unit + 1 < len(_UNITS):
         amount, unit = amount / 1000, unit + 1
@@ -52,7 +52,7 @@ def size(value: int) -> Markup:
 
 
 def error_share(value: float | None) -> Markup:
-    """An expected error, as a share of a table."""
+    """Write an expected error as a percentage of a table's rows."""
     if value is None:
         return Markup('<span class="quiet">–</span>')
     digits = 0 if value >= 0.9995 else 1 if value >= 0.0995 else 2
@@ -61,12 +61,12 @@ def error_share(value: float | None) -> Markup:
 
 
 def bound(value: float | None) -> Markup:
-    """An upper bound on an error; one of all rows bounds nothing."""
+    """Write an upper bound on an error, or a dash for a bound of 100 %, which says nothing."""
     return error_share(None if value is not None and value >= 1 else value)
 
 
 def duration(seconds: float) -> str:
-    """As `pages.js` writes it."""
+    """Write a duration in the two largest units that fit, exactly as `pages.js` does."""
     whole = max(0, int(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -78,7 +78,7 @@ def duration(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """A forecast."""
+    """Write a forecast of a duration."""
     return "none" if not seconds else "< 1 s" if seconds < 1 else f"≈ {duration(seconds)}"
 
 
@@ -90,7 +90,7 @@ def moment(at: datetime | None) -> Markup:
 
 
 def since(at: datetime | None, now: datetime) -> Markup:
-    """How long ago; the page lets it go on."""
+    """Write how long ago a moment was; the page keeps it up to date."""
     if at is None:
         return Markup('<span class="quiet">never</span>')
     ago = duration((now - at).total_seconds())
@@ -120,19 +120,19 @@ def step(name: str | None) -> str:
 
 
 def human(text: str) -> Markup:
-    """Names that people gave, in whatever script: they set their own direction."""
+    """Mark up a name given by people, in any script, so that it keeps its own writing direction."""
     return Markup('<bdi dir="auto">{}</bdi>').format(escape(text))
 
 
 def marked(text: str) -> Markup:
-    """Commands stand between back quotes."""
+    """Mark up text between back quotes as code."""
     parts = [escape(part) for part in text.split("`")]
     return Markup("").join(Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in
                            enumerate(parts))  # fmt: skip
 
 
 def factor(text: str) -> str:
-    """A factor that `protocol.plan.promises.odds_factor` gave: a number, or in words that it is too large for one."""
+    """Write a factor from `protocol.plan.promises.odds_factor`, which is a number or words for a very large one."""
     return f"× {text}" if text[0].isdigit() else text
 
 

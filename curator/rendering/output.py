@@ -1,4 +1,4 @@
-"""How the curator's commands speak: JSON for programs, words for people.
+"""Output of the curator's commands: JSON for programs, words for people.
 
 It does not know any command.
 """

@@ -1,4 +1,4 @@
-"""Templates of pages and reports: values are text, never markup, unless `curator.rendering.formats` made them.
+"""Templates of pages and reports: values are escaped, unless `curator.rendering.formats` made them.
 
 It does not know what is shown.
 """

@@ -30,7 +30,7 @@ _SMALL: dict[str, str | bool | int | float | list[str]] = {
 
 
 def started(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same chunks; what fails at once fails here, while an error can still be said."""
+    """Draw the first chunk now, so that an early failure can still be answered with an error. Return all chunks."""
     first = next(chunks, b"")
     return chain([first], chunks)
 

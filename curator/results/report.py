@@ -1,7 +1,7 @@
-"""The analyst's report: what was done and promised, how good each number is, what the table supports, how to cite it.
+"""Analyst's report: what was done and promised, how good each number is, what the table supports, how to cite it.
 
-One HTML file that needs nothing else and asks nobody: its style is in it, its pictures are inline, it has no script.
-It does not know anything that the report's JSON does not say: both are made from the same dictionary.
+The report is one HTML file without scripts. Its style and pictures are in the file, so it loads nothing else.
+It knows nothing beyond the report's JSON: both are made from the same dictionary.
 """
 
 import base64
@@ -29,7 +29,7 @@ from protocol.stages.knowledge import Knowledge, counted_domain
 Json = dict[str, Any]
 _STYLE = (files("curator.rendering") / "templates" / "report.css").read_text(encoding="utf-8")
 _STYLE_HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
-# Served or opened from a disk: this style and nothing else, from nowhere.
+# The page may use this style and load nothing, whether it is served or opened from a disk.
 POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
 _MOST_LISTED = 60
 
@@ -43,8 +43,22 @@ def report_json(
     curator_key: bytes,
     finished: str,
 ) -> Json:
-    """`drawn` counts every attribute's categories in the published table."""
-    plan, counted = terms.plan, counted_domain(terms, known)
+    """Return the report as JSON. `drawn` counts every attribute's categories in the published table."""
+    return {
+        **_of_plan(terms, curator_key, finished),
+        "parties": _parties(terms, replies),
+        "network": [edge.model_dump(mode="json") for edge in edges(terms, known)],
+        "stages": [cost.model_dump(mode="json") for cost in costs],
+        **_expectations(terms),
+        "released": _released(terms, known),
+        "rows": terms.plan.rows,
+        "analysis": analysis(terms, known, drawn),
+    }
+
+
+def _of_plan(terms: Terms, curator_key: bytes, finished: str) -> Json:
+    """Return the facts that follow from the plan, with its promises."""
+    plan = terms.plan
     return {
         "run": plan.run,
         "title": terms.schema.title,
@@ -61,37 +75,48 @@ def report_json(
         "insiders": plan.insiders,
         "noise": plan.noise,
         "estimate": plan.estimate,
-        "promises": [vars(one) for one in promises(plan)],
+        "promises": [vars(promise) for promise in promises(plan)],
         "not_promised": list(not_promised()),
-        "parties": [
-            {
-                "name": member.name,
-                "rows": member.rows,
-                "spent": str(spent(replies, member.name)),
-                "delta": str(spent_delta(replies, member.name)),
-                "phases": _by_stage(terms, replies, member.name),
-            }
-            for member in plan.members
-        ],
-        "network": [edge.model_dump(mode="json") for edge in edges(terms, known)],
-        "stages": [cost.model_dump(mode="json") for cost in costs],
+    }
+
+
+def _parties(terms: Terms, replies: Sequence[ReplyRecord]) -> list[Json]:
+    """Return the rows and the spending of each party."""
+    return [
+        {
+            "name": member.name,
+            "rows": member.rows,
+            "spent": str(spent(replies, member.name)),
+            "delta": str(spent_delta(replies, member.name)),
+            "phases": _by_stage(terms, replies, member.name),
+        }
+        for member in terms.plan.members
+    ]
+
+
+def _expectations(terms: Terms) -> Json:
+    """Return the errors that were predicted before the run, and the reasons for the plan."""
+    return {
         "expected": [
             {"step": step.name, "error": step.error, "tables": step.tables, "cells": step.cells}
             for step in forecast(terms).steps
         ],
         "predicted": vars(predicted(terms)),
         "why": list(reasons(terms)),
-        "released": [
-            {"step": one.step, "variables": counted.names(one.table.variables), "variance": one.table.variance}
-            for one in known.released
-        ],
-        "rows": plan.rows,
-        "analysis": analysis(terms, known, drawn),
     }
 
 
+def _released(terms: Terms, known: Knowledge) -> list[Json]:
+    """Return the variables and the noise of every released table."""
+    counted = counted_domain(terms, known)
+    return [
+        {"step": one.step, "variables": counted.names(one.table.variables), "variance": one.table.variance}
+        for one in known.released
+    ]
+
+
 def _by_stage(terms: Terms, replies: Sequence[ReplyRecord], party: str) -> dict[str, str]:
-    """What each stage cost this party."""
+    """Return the cost of each stage for this party."""
     stages: dict[str, list[str]] = {}
     for step in terms.steps:
         stages.setdefault(step.stage, []).append(step.name)
@@ -125,7 +150,7 @@ def report_html(report: Mapping[str, Any]) -> str:
 
 
 class Tally:
-    """Counts every attribute's categories while the table is written."""
+    """Count of every attribute's categories, kept while the table is written."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.counts: list[NDArray[Any]] = [np.zeros(size, dtype=np.int64) for size in sizes]

@@ -156,7 +156,7 @@ def _band(variance: float, rows: int) -> float:
 
 
 def _least_variance(terms: Terms, tables: Sequence[Table], variables: tuple[int, ...]) -> float:
-    """Of the attribute's cells in the table that shows it best; infinite where none holds it."""
+    """Return the smallest variance with which a table shows the attribute's cells, or infinity if none holds it."""
     fitting = [table for table in tables if set(variables) <= set(table.variables)]
     return min((table.project(variables, terms.domain).variance for table in fitting), default=math.inf)
 
@@ -232,7 +232,7 @@ def _pair_errors(terms: Terms, sources: Sequence[_Source], places: _Places) -> l
 
 
 def _pair_variances(terms: Terms, tables: Sequence[Table], places: _Places) -> NDArray[np.float64]:
-    """Of one cell of each pair's table, from the table that leaves the least in it; infinite where there is none."""
+    """Return the smallest variance of a cell of each pair's table, or infinity where no table holds the pair."""
     count = len(terms.schema.attributes)
     sizes = [math.prod(terms.domain.sizes[v] for v in block.variables) for block in terms.blocks]
     best = np.full((count, count), np.inf)

@@ -1,6 +1,6 @@
-"""A run in memory: where it stands and what is needed to take the next answer, rebuilt from the store at will.
+"""A run in memory: its state and everything needed to take the next answer. It can be rebuilt from the store.
 
-It does not know the store; whoever holds `lock` may move it on, everybody may read it.
+It does not know the store. Only the holder of `lock` may change a run; everybody may read it.
 """
 
 import logging
@@ -26,7 +26,7 @@ _LONGEST_PAUSE_MS = 60_000
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ends, whose doing it is and why."""
+    """The final state of a run, the side at fault, and the reason."""
 
     state: str
     culprit: str | None = None
@@ -35,7 +35,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run stands, and the bytes that each party of the step is asked."""
+    """The state of a run, and the bytes of the task for each party of the current step."""
 
     state: RunState
     questions: Mapping[int, bytes] = field(repr=False)
@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def amounts(self) -> dict[str, Any]:
-        """What the current step asks for, in public numbers."""
+        """Return how much the current step asks for, in public numbers."""
         step, terms = self.state.step, self.state.terms
         if step is None:
             return {"step": "", "stage": "finished"}
@@ -62,16 +62,16 @@ class Standing:
 
 @dataclass
 class Pause:
-    """The store or a disk is away: since when, why, and when to try again."""
+    """A pause because the store or a disk is not available: its beginning, its reason, and the time of the next try."""
 
     since: int
     reason: str
-    noted: bool = False  # whether it could be written down
+    noted: bool = False  # whether the store has recorded the pause
     until: int = 0
     tries: int = 0
 
     def wait_longer(self, now: int) -> None:
-        """Twice as long as before, up to a minute."""
+        """Set the next try: after twice the previous wait, up to a minute."""
         self.until = now + min(1000 << self.tries, _LONGEST_PAUSE_MS)
         self.tries = min(self.tries + 1, 10)
 
@@ -87,7 +87,7 @@ class LiveRun:
     ended: bool = False
     pause: Pause | None = None
     lock: Lock = field(repr=False, default_factory=Lock)
-    at_work: Lock = field(repr=False, default_factory=Lock)  # held while a complete step is worked out
+    at_work: Lock = field(repr=False, default_factory=Lock)  # held while the result of a complete step is computed
 
     @property
     def step(self) -> Step | None:
@@ -95,7 +95,7 @@ class LiveRun:
 
     @property
     def is_complete(self) -> bool:
-        """Whether what follows from a step's answers is yet to be worked out."""
+        """Whether all parties have answered the step and its result has yet to be computed."""
         return not self.ended and self.pause is None and self.at.state.is_complete
 
     @property
@@ -104,11 +104,11 @@ class LiveRun:
 
     @property
     def missing(self) -> list[str]:
-        """Who has not answered yet."""
+        """Names of the parties that have not answered yet."""
         return [self.names[party] for party in self.at.state.waiting_for]
 
     def question_for(self, party: str) -> bytes | None:
-        """What this party is asked and has not answered."""
+        """Return the task that this party has not answered, or None."""
         at = self.at
         if self.ended or party not in self.names:
             return None
@@ -116,7 +116,7 @@ class LiveRun:
         return at.questions[number] if number in at.state.waiting_for else None
 
     def expect(self, party: str, step: str) -> tuple[int, Step]:
-        """The party's number and the step, if the run waits for its answer to it."""
+        """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it."""
         due, number = self.step, self.names.index(party)
         if due is None or due.name != step or number not in self.at.state.waiting_for:
             waits = f"for {due.name!r} of {', '.join(self.missing)}" if due and self.missing else "for nobody"
@@ -136,22 +136,22 @@ class LiveRun:
 
 
 def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, opening: CuratorSums) -> Standing:
-    """Where the run stands after these answers, `step` being the one that it was last known to be at.
+    """Rebuild the state of a run from its answers. `step` is the last step that the store names.
 
-    Recovery: nothing here draws randomness, so that it stands where it stood, and asks the same bytes. A model for
-    picks (score M) is fitted anew: the same program on the same machine fits the same.
+    Recovery: nothing here draws randomness, so the run has its former state again and asks for the same bytes. A model
+    for picks (score M) is fitted anew: the same program on the same machine fits the same model.
     """
     for party, body in answers:
         state = move_on(state, opening) if state.is_complete else state
         reply = cast(Reply, decode(body, state.terms.plan.members[party].name))
         state = take(state, party, reply, opening)
-    # A kill may have come between a step's last answer and what follows from it.
+    # The curator may have been killed between storing a step's last answer and storing its result.
     was_left = state.step is not None and state.step.name != step
     return Standing.of(move_on(state, opening) if state.is_complete and was_left else state)
 
 
 def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
-    """What an answer by itself makes of the run. Raises OutOfTurn where it is an answer to something else."""
+    """Return the run's state after one answer, or its ending. Raise OutOfTurn for an answer to another plan or step."""
     name, at = live.names[party], live.at
     try:
         reply = cast(Reply, decode(body, name))
@@ -164,17 +164,17 @@ def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -
         raise
     except PeerError as error:
         return Ending("failed", error.culprit, str(error))
-    except Exception as error:
+    except Exception as error:  # an unforeseen failure ends this run, not the service
         return internal(error, live.run, stream)
 
 
 def concluded(live: LiveRun, stream: Stream) -> Standing | Ending:
-    """What follows from all answers to a step together."""
+    """Return the run's state after a complete step, or its ending."""
     try:
         return Standing.of(move_on(live.at.state, live.opening))
     except PeerError as error:
         return Ending("failed", error.culprit, str(error))
-    except Exception as error:
+    except Exception as error:  # an unforeseen failure ends this run, not the service
         return internal(error, live.run, stream)
 
 
@@ -185,12 +185,12 @@ def too_late(live: LiveRun) -> Ending:
 
 
 def said(run: str, event: str, **fields: Any) -> None:
-    """A line of the log about something that is in the store."""
+    """Log an event that has been stored."""
     _log.info(event, extra={"fields": {"run": run, **fields}})
 
 
 def internal(error: Exception, run: str, stream: Stream) -> Ending:
-    """The curator's own failure. Privacy: neither the log nor the reason repeats the error's text or any value."""
+    """End a run by the curator's own failure. Privacy: neither log nor reason repeats the error's text or any value."""
     reference = stream.take(_REFERENCE_BYTES).hex()
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
     _log.error("run %s, reference %s: %s at %s", run, reference, type(error).__name__, " < ".join(reversed(places)))

@@ -1,11 +1,12 @@
-"""Runs from their beginning to their end: answers in, tasks out, every step of the state machine in one transaction.
+"""Runs from beginning to end: take answers, give out tasks, store every step of the state machine in one transaction.
 
-It does not know HTTP or asyncio (`curator.runs.relay`); its functions may be called from any thread.
+It does not know HTTP or asyncio (`curator.runs.relay`). Its functions may be called from any thread.
 
-The order of effects: same bytes for a step, same answer; other bytes, refused; else the pure state machine checks
-the answer, and answer and event are stored together. What follows from a step's last answer may take minutes (a sum is
-opened), so that it has a transaction of its own (`advance`), and nobody waits for it at a door. Memory follows the
-store, so that a kill at any instant leaves what `recover` rebuilds.
+Order of effects: If a party repeats its answer to a step with the same bytes, it gets the same reply. Other bytes are
+refused. A new answer is checked by the pure state machine, then answer and event are stored together. The result of a
+complete step may take minutes to compute, because a sum is opened. So it has a transaction of its own (`advance`), and
+no request waits for it. Memory is changed after the store, so `recover` can rebuild the runs after a kill at any
+instant.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +40,7 @@ _DRAFT = "draft"
 
 
 class Orchestrator:
-    """Call `recover` first. `changed`, if set, is called with a run's name after everything that happened to it."""
+    """All runs of a curator. Call `recover` first. `changed` is called with a run's name after every change to it."""
 
     def __init__(self, store: Store, keys: CuratorKeys, settings: Settings, seams: Seams | None = None) -> None:
         self._store, self._keys, self.settings = store, keys, settings
@@ -47,7 +48,9 @@ class Orchestrator:
         self.registry = Registry(store, self._seams.clock)
         self.views = RunViews(store)
         self.changed: Callable[[str], None] = lambda _run: None
-        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: None  # told of every sum
+        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: (
+            None
+        )  # called after every complete step
         self._live: dict[str, LiveRun] = {}
         self._creating = Lock()
         self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
@@ -55,13 +58,13 @@ class Orchestrator:
     # What operators do
 
     def plan(self, request: PlanRequest, run: str = _DRAFT) -> Terms:
-        """The terms that a run of this request would have; nothing is kept."""
+        """Return the terms that a run of this request would have. Nothing is stored."""
         schema = self.registry.schema(request.schema_hash)
         members = self.registry.members(request.schema_hash, request.parties)
         return terms_for(run, request, schema, members, self._seams.smallest_key)
 
     def create_run(self, request: PlanRequest, idempotency_key: str) -> tuple[str, bool]:
-        """The run of this key, and whether it is new. The same key with another request is refused."""
+        """Return the run of this key, and whether it is new. Refuse a known key with another request."""
         with self._creating:
             found = self._run_of_key(idempotency_key, request)
             return (found, False) if found is not None else (self._create(request, idempotency_key), True)
@@ -74,28 +77,28 @@ class Orchestrator:
             self._end(live, Ending("cancelled", OPERATOR, reason or "cancelled by the operator"))
 
     def revoke(self, party: str) -> None:
-        """The party is not listened to any more, and its runs fail."""
+        """Refuse all further requests of this party, and let its runs fail."""
         with self._creating:
             self.registry.revoke(party)
         self._end_runs_of(party)
 
     def folder(self, run: str) -> Path:
-        """Where the published files of a finished run are."""
+        """Return the folder with the published files of a finished run."""
         return self.settings.home / "runs" / run
 
     def waiting(self) -> dict[str, int]:
-        """Since when each party has been asked something that it has not answered."""
+        """Return, for each party with an unanswered task, since when it has been waiting for an answer."""
         found: dict[str, int] = {}
         for live in self._runs_in_memory():
             found |= {party: min(live.since, found.get(party, live.since)) for party in live.missing}
         return found
 
     def paused(self) -> int:
-        """How many runs the store or a disk holds up."""
+        """Return the number of runs that the store or a disk holds up."""
         return sum(live.pause is not None for live in self._runs_in_memory())
 
     def view(self, run: str) -> interface.Run:
-        """The run as it is stored; what holds it up is shown also while that cannot be stored."""
+        """Return the run as stored, with the reason of a pause even while the pause cannot be stored."""
         found, live = self.views.run(run), self._live.get(run)
         pause = None if live is None else live.pause
         return found if pause is None else found.model_copy(update={"reason": f"paused: {pause.reason}"})
@@ -103,7 +106,7 @@ class Orchestrator:
     # What parties do
 
     def inbox(self, party: str, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
-        """The run and the bytes of the oldest task that this party has not answered."""
+        """Return the run and the bytes of the oldest task that this party has not answered."""
         for live in sorted(self._runs_in_memory(), key=lambda live: (live.since, live.run)):
             question = None if live.run in skip else live.question_for(party)
             if question is not None:
@@ -111,9 +114,9 @@ class Orchestrator:
         return None
 
     def deliver(self, run: str, step: str, party: str, body: bytes, receipt: bytes) -> None:
-        """Take a party's answer; what follows from a step's last one is worked out by `advance`.
+        """Take a party's answer. After a step's last answer, `advance` computes the result of the step.
 
-        Retry safety: the same bytes may come any number of times, after a crash too.
+        Retry safety: a party may deliver the same bytes any number of times, also after a crash.
         """
         if self._has(run, step, party, body):
             return
@@ -123,14 +126,14 @@ class Orchestrator:
                 self._take(live, step, party, body, receipt)
         self.changed(run)
 
-    # What answers bring
+    # Complete steps
 
     def complete_runs(self) -> list[str]:
-        """Runs whose step everybody has answered: `advance` is next."""
+        """Return the runs whose current step all parties have answered: `advance` is next."""
         return [live.run for live in self._runs_in_memory() if live.is_complete]
 
     def advance(self, run: str) -> None:
-        """Work out what follows from a complete step, and store it. Meanwhile the run can be cancelled."""
+        """Compute the result of a complete step, and store it. Meanwhile the run can be cancelled."""
         live = self._live.get(run)
         if live is None:
             return
@@ -143,17 +146,17 @@ class Orchestrator:
                     self._move(live, outcome)
                 self.changed(run)
 
-    # What time brings
+    # Regular work
 
     def tick(self) -> None:
-        """Deadlines, the results of complete runs, another try of what the store or a full disk held up.
+        """Enforce deadlines, publish complete runs, and retry whatever the store or a full disk held up.
 
-        Raises Displaced when another process serves the database.
+        Raise Displaced when another process serves the database.
         """
         self._check_alone()
         failure, self._failure = self._failure, None
         for live in self._runs_in_memory():
-            # A run whose lock is held is at work; its time comes with the next tick.
+            # A run whose lock is held is busy; the next tick looks at it again.
             if live.lock.acquire(blocking=False):
                 try:
                     if failure is not None and live.pause is None and not live.ended:
@@ -172,11 +175,11 @@ class Orchestrator:
             self.store_failed(error)
 
     def store_failed(self, error: StoreUnavailable) -> None:
-        """Nobody can deliver anything: the next tick pauses all runs, so that no party is blamed for the time."""
+        """Note that no party can deliver. The next tick pauses all runs, so that no party is blamed for the delay."""
         self._failure = self._failure or (self._seams.clock(), error)
 
     def recover(self) -> None:
-        """Rebuild all runs that have not ended, as they were; refuses keys that are not those of the store."""
+        """Rebuild all runs that have not ended. Refuse keys that do not belong to this store."""
         self._check_keys()
         with self._store.reading() as db:
             active = records.active_runs(db)
@@ -222,7 +225,7 @@ class Orchestrator:
         return found is not None
 
     def _active(self, run: str, party: str | None = None) -> LiveRun:
-        """The run, which has not ended, and in which the party takes part if one is named."""
+        """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""
         with self._store.reading() as db:
             known = records.find_run(db, run) is not None
             names = records.members_of(db, run)
@@ -240,7 +243,7 @@ class Orchestrator:
         return RunEnded(f"run {run} is over: {found.state}{f', {found.reason}' if found.reason else ''}")
 
     def _take(self, live: LiveRun, step: str, party: str, body: bytes, receipt: bytes) -> None:
-        """Judge one answer and store what follows; the caller holds the run's lock."""
+        """Check one answer and store it with its consequences. The caller holds the run's lock."""
         if live.ended:
             raise self._over(live.run)
         number, due = live.expect(party, step)
@@ -262,7 +265,7 @@ class Orchestrator:
             live.move_to(outcome, now)
 
     def _move(self, live: LiveRun, outcome: Standing | Ending) -> None:
-        """Store what has been worked out; where that cannot be now, it is worked out again when the run goes on."""
+        """Store the result of a step. If the store fails, the result is computed again when the run resumes."""
         if live.ended:
             return
         now = self._seams.clock()
@@ -297,7 +300,7 @@ class Orchestrator:
             self._hold_up(live, error)
 
     def _finish(self, live: LiveRun) -> None:
-        """Publish a complete run. Retry safety: from the same answers and the same seed comes the same table."""
+        """Publish a complete run. Retry safety: the same answers and the same seed give the same table."""
         now = self._seams.clock()
         with self._store.reading() as db:
             seed = records.find_recovery(db, live.run).synthesis_seed
@@ -307,13 +310,13 @@ class Orchestrator:
             outputs = publish(self.folder(live.run), live.at.state, replies, costs, seed, self._keys.signing, now)
         except OSError:
             raise
-        except Exception as error:
+        except Exception as error:  # an unforeseen failure ends this run, not the service
             self._end(live, internal(error, live.run, self._seams.streams("reference")))
         else:
             self._end(live, Ending("finished"), outputs)
 
     def _hold_up(self, live: LiveRun, error: Exception, since: int | None = None) -> None:
-        """The run waits, with all that was stored, until the store or the disk takes more."""
+        """Pause the run, with everything that was stored, until the store or the disk works again."""
         now = self._seams.clock()
         if live.pause is None:
             live.pause = Pause(now if since is None else since, _trouble(error))
@@ -328,7 +331,7 @@ class Orchestrator:
 
     def _resume(self, live: LiveRun, now: int) -> None:
         assert live.pause is not None
-        # Nobody could answer meanwhile: the deadline moves by as much.
+        # No party could answer during the pause: extend the deadline by its length.
         deadline = None if live.deadline is None else live.deadline + now - live.pause.since
         with self._store.writing() as db:
             write_resumption(db, live, now)
@@ -340,7 +343,7 @@ class Orchestrator:
     # Ending
 
     def _end(self, live: LiveRun, ending: Ending, outputs: Mapping[str, str] | None = None) -> None:
-        """The caller holds the run's lock."""
+        """Store the end of a run. The caller holds the run's lock."""
         now = self._seams.clock()
         with self._store.writing() as db:
             if live.pause is not None:
@@ -363,12 +366,12 @@ class Orchestrator:
     # Recovering
 
     def _recover(self, record: RunRecord) -> None:
-        """The run as it was; it fails if it cannot be worked out again."""
+        """Rebuild one run, or let it fail if it cannot be rebuilt."""
         try:
             live = rebuilt(self._store.reading, record, self._keys, self._seams)
         except StoreUnavailable:
             raise
-        except Exception as error:
+        except Exception as error:  # a run that cannot be rebuilt must not stop the others
             ending = internal(error, record.id, self._seams.streams("reference"))
             with self._store.writing() as db:
                 write_end(db, record.id, ending, self._seams.clock())
@@ -378,13 +381,13 @@ class Orchestrator:
         self._live[live.run] = live
 
     def _check_keys(self) -> None:
-        """Secrets of runs open under the master key they were sealed with; parties know the signing key."""
+        """Refuse other keys: secrets of runs open only under the old master key, and parties know the signing key."""
         expected = {"master key": self._keys.fingerprint, records.SIGNING_KEY: self._keys.signing.public.hex()}
         with self._store.writing() as db:
             for name, value in expected.items():
                 if records.remember(db, name, value) != value:
                     raise SettingsError(
-                        f"the curator's {name} is not the one that this database was made with: give it back its own"
+                        f"the curator's {name} is not the key of this database: restore the original key"
                     )
 
     def _runs_in_memory(self) -> list[LiveRun]:

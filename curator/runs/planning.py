@@ -1,6 +1,6 @@
-"""From an operator's wishes and the parties' offers to terms and their forecast, and back from what is stored.
+"""Make terms and their forecast from an operator's request and the parties' offers, and restore stored terms.
 
-It does not know runs, or where offers are kept.
+It does not know runs, or where offers are stored.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ from protocol.tables.schema import Schema
 
 
 def request_digest(request: PlanRequest) -> str:
-    """Equal for requests that ask for the same."""
+    """Return a digest that is equal for equal requests."""
     return digest(canonical_json(request.model_dump(mode="json", by_alias=True)))
 
 
 def terms_for(
     run: str, request: PlanRequest, schema: Schema, members: Sequence[Member], smallest_key: int = SMALLEST_BITS
 ) -> Terms:
-    """Raises PlanError where the wishes cannot be met."""
+    """Return the terms of a request. Raise PlanError if it cannot be met."""
     return agree(make_plan(run, schema, members, **request.wishes()), schema, smallest_key)
 
 
 def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> Terms:
-    """The terms of a stored plan, as they were agreed."""
+    """Return the terms of a stored plan, as they were agreed."""
     return agree(Plan.model_validate_json(plan), Schema.parse(schema), smallest_key)
 
 

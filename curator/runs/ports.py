@@ -1,6 +1,6 @@
-"""What tests and experiments replace in the curator: time, randomness, cryptography, the smallest key.
+"""Parts of the curator that tests and experiments replace: clock, randomness, cryptography, smallest key.
 
-It does not know what is done with them.
+It does not know how they are used.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,9 @@ from crypto.randomness import Stream
 from curator.clock import Clock, system_clock
 from curator.runs.run_crypto import PaillierCrypto, RunCrypto
 
-Streams = Callable[[str], Stream]  # a stream for every purpose: "run", "curator", "synthesis", "seal", "reference"
+Streams = Callable[
+    [str], Stream
+]  # returns a stream for each purpose: "run", "curator", "synthesis", "seal", "reference"
 
 
 def system_streams(_purpose: str) -> Stream:

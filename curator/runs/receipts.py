@@ -1,6 +1,6 @@
-"""The receipt that comes with every answer: what the answer costs its party, in the party's own signed words.
+"""The receipt that comes with every answer: a party's signed statement of the answer's cost.
 
-It does not know runs or what an answer says.
+It does not know runs or the contents of answers.
 """
 
 from fractions import Fraction
@@ -18,7 +18,7 @@ Amounts = tuple[Fraction, Fraction]  # of epsilon and delta
 
 
 def cost_of(step: Step, number: int, party: str, body: bytes) -> Amounts:
-    """What the answer costs its party: a refusal nothing."""
+    """Return the cost of an answer to its party. A refusal costs nothing."""
     cost = step.charge(number), step.delta(number)
     try:
         return (Fraction(0), Fraction(0)) if isinstance(decode(body, party), Refusal) else cost

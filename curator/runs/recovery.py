@@ -1,6 +1,6 @@
-"""How a run comes into memory: newly begun, or rebuilt from the store as it was.
+"""Bring runs into memory: begin new runs, and rebuild stored runs.
 
-It does not know what happens to it then (`curator.runs.orchestrator`).
+It does not know what happens to them afterwards (`curator.runs.orchestrator`).
 """
 
 from collections.abc import Callable
@@ -25,14 +25,17 @@ Row = dict[str, Any]
 
 
 def run_name(seams: Seams) -> str:
-    """Names sort by the time of creation."""
+    """Return a new name. Names sort by the time of creation."""
     return f"{seams.clock():012x}-{seams.streams('run').take(4).hex()}"
 
 
 def begun(
     terms: Terms, request: PlanRequest, deadlines: tuple[int, int], keys: CuratorKeys, seams: Seams
 ) -> tuple[LiveRun, Row]:
-    """A new run and all that a restart will rebuild it from; `deadlines`: seconds for joining and for each step."""
+    """Return a new run, and the row from which a restart rebuilds it.
+
+    `deadlines` are the seconds for joining and for each step.
+    """
     now, plan = seams.clock(), terms.plan
     stream = seams.streams("curator")
     first_variable = stream.below(terms.domain.count)
@@ -65,12 +68,12 @@ def begun(
 
 
 def rebuilt(reading: Callable[[], Any], record: RunRecord, keys: CuratorKeys, seams: Seams) -> LiveRun:
-    """The run as it was when its last answer was stored."""
+    """Rebuild a run as it was when its last answer was stored."""
     with reading() as db:
         terms = stored_terms(record.plan, schema_text(db, record.schema_hash), seams.smallest_key)
         at, opening = _replayed(db, record, terms, keys, seams)
     step_ms = 1000 * record.step_seconds
-    # Nobody could answer while the curator was away: whoever is waited for gets some time after its return.
+    # No party could answer while the curator was down: grant the missing parties some time after its return.
     soonest = seams.clock() + min(step_ms, GRACE_MS)
     deadline = None if record.deadline is None else max(record.deadline, soonest)
     return LiveRun(record.id, at, opening, record.step_started, deadline, step_ms)

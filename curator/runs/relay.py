@@ -1,6 +1,6 @@
-"""The mailbox as asyncio sees it: long polls and event streams that wake when something happens, and the clockwork.
+"""Asyncio layer over the orchestrator: long polls and event streams that wake on changes, and the regular ticks.
 
-It does not know HTTP, or what is said in a run.
+It does not know HTTP, or the contents of messages.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from curator import interface
 from curator.errors import Displaced
 from curator.runs.orchestrator import Orchestrator
 
-SILENCE_SECONDS = 15  # of an event stream before it says that it is still there
+SILENCE_SECONDS = 15  # quiet seconds before an event stream sends a sign of life
 
 
 class Relay:
-    """Inside `async with`, runs are tended: on time, and at once when something has happened."""
+    """Inside `async with`, runs are looked after: regularly, and at once when something has happened."""
 
     def __init__(self, orchestrator: Orchestrator) -> None:
         self._orchestrator = orchestrator
@@ -24,7 +24,7 @@ class Relay:
         self._something = asyncio.Event()
         self._changes: Counter[str] = Counter()
         self._closed = False
-        self.displaced: Displaced | None = None  # why this process must end, if it must
+        self.displaced: Displaced | None = None  # set when another process serves the database and this one must end
         self._at_work: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> "Relay":
@@ -38,18 +38,18 @@ class Relay:
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
-        # What is under way in a thread is let finish: the store is closed after this.
+        # Threads that are at work may finish first: the store is closed after this.
         await self._clockwork
         await asyncio.gather(*self._at_work.values(), return_exceptions=True)
         self._orchestrator.changed = lambda _run: None
 
     def close(self) -> None:
-        """Let everybody who waits go."""
+        """Release every waiting request."""
         self._closed = True
         self._wake()
 
     async def inbox(self, party: str, wait: float, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
-        """The oldest task of this party and its run; waits for one that long."""
+        """Return the oldest task of this party with its run. Wait at most `wait` seconds for a task."""
         deadline = asyncio.get_running_loop().time() + wait
         while True:
             something = self._something
@@ -58,13 +58,13 @@ class Relay:
                 return found
 
     async def events(self, run: str, after: int) -> AsyncIterator[interface.Event | None]:
-        """What happened to a run since, as it happens and until it ends; None after a while of silence."""
+        """Yield the events of a run after `after`, until the run ends, and None after each quiet period."""
         async for found in self.news(run, after):
             for event in found or (None,):
                 yield event
 
     async def news(self, run: str, after: int) -> AsyncIterator[list[interface.Event]]:
-        """The same in the portions in which it can be told: all that has happened by then; empty after silence."""
+        """Like `events`, but in batches: everything since the last batch, or an empty list after a quiet period."""
         loop = asyncio.get_running_loop()
         while not self._closed:
             something, changes = self._something, self._changes[run]
@@ -78,7 +78,7 @@ class Relay:
                 yield []
 
     async def _touched(self, run: str, changes: int, something: asyncio.Event, deadline: float) -> bool:
-        """Whether something has happened to this run before the deadline; what happens to others is not looked up."""
+        """Wait until something happens to this run, or the deadline. Return whether something has happened."""
         while await self._woken(something, deadline):
             if self._changes[run] != changes:
                 return True
@@ -86,12 +86,12 @@ class Relay:
         return False
 
     def _news(self, run: str, after: int) -> tuple[bool, list[interface.Event]]:
-        # In this order: of a run that was over before, all events are there.
+        # The order matters: if the run had ended before the first read, the second read finds all its events.
         is_active = self._orchestrator.views.record(run).is_active
         return is_active, self._orchestrator.views.events(run, after)
 
     async def _tend(self) -> None:
-        """Look at every run now and then, and at once when something has happened to one."""
+        """Look at every run at each tick, and at once when something has happened to a run."""
         while not self._closed:
             something = self._something
             try:
@@ -103,8 +103,8 @@ class Relay:
             await self._woken(something, self._loop.time() + self._tick_seconds)
 
     async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
-        """Whether something has happened before the deadline, and waiting goes on."""
-        if self._closed:  # whoever comes late does not wait to be woken
+        """Wait for a change until the deadline. Return whether one came and the relay is still open."""
+        if self._closed:  # nothing wakes a request that begins to wait after closing
             return False
         try:
             async with asyncio.timeout_at(deadline):
@@ -122,7 +122,7 @@ class Relay:
         self._advance_complete_runs()
 
     def _advance_complete_runs(self) -> None:
-        """Each in a thread of its own, so that neither requests nor other runs wait for it."""
+        """Advance each complete run in its own thread, so that neither requests nor other runs wait for it."""
         for run in self._orchestrator.complete_runs():
             if run not in self._at_work and not self._closed:
                 self._at_work[run] = asyncio.create_task(self._advance(run))
@@ -134,6 +134,6 @@ class Relay:
             del self._at_work[run]
 
     def _wake(self) -> None:
-        # Everybody who waits holds the old event; who begins to wait now waits for the next.
+        # Waiting requests hold the old event; requests that begin to wait now get the next event.
         self._something.set()
         self._something = asyncio.Event()

@@ -1,6 +1,6 @@
-"""What cryptography a run uses at the curator, and how its answers' sums are opened.
+"""A run's cryptography at the curator: making its keys and opening its sums.
 
-It does not know storage: secrets are handed in and out as bytes. The seeded end-to-end test replaces it.
+It does not know storage: secrets are passed in and out as bytes. The seeded end-to-end test replaces it.
 """
 
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ def public_half(secret: SecretKey, plan: Plan, stream: Stream) -> RunKeys:
 
 class RunCrypto(Protocol):
     def make_keys(self, plan: Plan, stream: Stream) -> NewKeys | None:
-        """The run's keys; None where its sums need none."""
+        """Make the run's keys. Return None if its sums need no keys."""
 
     def opening(self, plan: Plan, secret: bytes | None) -> CuratorSums: ...
 
 
 class PaillierCrypto:
-    """The real one."""
+    """The cryptography of real runs: Paillier keys where the plan needs them."""
 
     def make_keys(self, plan: Plan, stream: Stream) -> NewKeys | None:
         if not plan.uses_paillier:

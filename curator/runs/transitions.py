@@ -1,6 +1,6 @@
-"""What is written when a run begins, moves on, pauses, goes on and ends: each function is part of one transaction.
+"""Writes to the store when a run begins, advances, pauses, resumes and ends, each inside the caller's transaction.
 
-It does not know why it happens.
+It does not know the reasons of these changes.
 """
 
 import json
@@ -21,7 +21,7 @@ def write_beginning(db: Connection, live: LiveRun, row: Mapping[str, Any]) -> No
 
 
 def write_answer(db: Connection, live: LiveRun, answer: ReplyRecord, body: bytes, outcome: Standing | Ending) -> None:
-    """One answer and what follows from it alone."""
+    """Store one answer, and the end of the run if this answer alone ends it."""
     records.add_reply(db, answer, body)
     records.add_event(db, live.run, answer.at, "answered", step=answer.step, party=answer.party, bytes=answer.size)
     if isinstance(outcome, Ending):
@@ -31,7 +31,7 @@ def write_answer(db: Connection, live: LiveRun, answer: ReplyRecord, body: bytes
 
 
 def write_end(db: Connection, run: str, ending: Ending, now: int, outputs: Mapping[str, str] | None = None) -> None:
-    """The end, which destroys what only a run that goes on needs."""
+    """Store the end of a run, and destroy the secrets and answers that only an active run needs."""
     records.drop_bodies(db, run)
     published = None if outputs is None else json.dumps(outputs)
     records.change_run(db, run, **vars(ending), secret=None, deadline=None, updated=now, outputs=published)
@@ -43,7 +43,7 @@ def write_pause(db: Connection, run: str, pause: Pause) -> None:
 
 
 def write_resumption(db: Connection, live: LiveRun, now: int) -> None:
-    """Also the pause, where it could not be written when it began."""
+    """Store the end of a pause, and its beginning if that could not be stored before."""
     assert live.pause is not None
     if not live.pause.noted:
         write_pause(db, live.run, live.pause)
@@ -51,7 +51,7 @@ def write_resumption(db: Connection, live: LiveRun, now: int) -> None:
 
 
 def write_step(db: Connection, live: LiveRun, following: Standing, now: int) -> None:
-    """What follows from all answers to a step."""
+    """Store the beginning of the next step, after all answers to the last one."""
     step = following.state.step
     name, deadline = ("", None) if step is None else (step.name, now + live.step_ms)
     records.change_run(db, live.run, state="running", step=name, step_started=now, deadline=deadline, updated=now)

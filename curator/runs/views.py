@@ -1,4 +1,4 @@
-"""Runs as operators and parties see them: the interface's JSON, worked out from what is stored.
+"""Runs as operators and parties see them: the interface's JSON, built from the store.
 
 It does not change anything.
 """
@@ -59,17 +59,17 @@ class RunViews:
         )
 
     def runs(self, limit: int, after: str = "") -> list[interface.RunEntry]:
-        """The oldest first; `after` is the last run of the page before."""
+        """List runs, oldest first. `after` is the last run of the previous page."""
         with self.store.reading() as db:
             return [_entry(record) for record in records.list_runs(db, limit, after)]
 
     def newest_runs(self, limit: int, before: str | None = None) -> list[interface.RunEntry]:
-        """The newest first; `before` is the last run of the page before."""
+        """List runs, newest first. `before` is the last run of the previous page."""
         with self.store.reading() as db:
             return [_entry(record) for record in records.newest_runs(db, limit, before)]
 
     def events(self, run: str, after: int = 0) -> list[interface.Event]:
-        """What happened to a run since; NotFound if there is none of this name."""
+        """Return the events of a run after number `after`. Raise NotFound for an unknown run."""
         with self.store.reading() as db:
             _found(db, run)
             return [
@@ -100,7 +100,7 @@ class RunViews:
             ]
 
     def receipts(self, party: str) -> list[SentReceipt]:
-        """Everything that this party has ever delivered, in its own signed words."""
+        """Return the signed receipts of everything that this party has ever delivered."""
         with self.store.reading() as db:
             plans = {record.id: record.plan_hash for record in records.runs_with(db, party)}
             return [
@@ -118,7 +118,7 @@ class RunViews:
 
 
 def _entry(record: RunRecord) -> interface.RunEntry:
-    plan = json.loads(record.plan)  # as it was agreed: in a list it is not worked out again
+    plan = json.loads(record.plan)  # a list needs only the stored plan, not its terms
     return interface.RunEntry(
         run=record.id,
         method=plan["method"],
@@ -143,7 +143,7 @@ def _found(db: Connection, run: str) -> RunRecord:
 
 
 def _terms(record: RunRecord, schema: str) -> Terms:
-    """Of a plan that was agreed when the run began: it is not judged again."""
+    """Return the terms of a stored plan. It was checked when the run began and is not checked again."""
     return terms_of(Plan.model_validate_json(record.plan), Schema.parse(schema))
 
 

@@ -1,6 +1,6 @@
-"""How a database of any earlier version becomes this version's: numbered steps, forward only, each in one transaction.
+"""Migrations of databases of earlier versions to this version: numbered, forward only, one transaction each.
 
-It does not know rows. What a migration made stays as it is written here; a change of the tables is a new migration.
+It does not know rows. A published migration is never changed; a change of the tables is a new migration.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE TABLE nonces (sender TEXT NOT NULL, nonce TEXT NOT NULL, at BIGINT NOT NULL,"
         " PRIMARY KEY (sender, nonce))",
     ),
-    # 2: when a party was last heard of, and quick ways to what is looked up all the time
+    # 2: when a party was last seen, and indexes for frequent queries
     _execute(
         "ALTER TABLE parties ADD COLUMN last_seen BIGINT",
         "CREATE INDEX runs_by_state ON runs (state)",
@@ -71,7 +71,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def migrate(engine: Engine, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring the database up to date; a database of a later version is refused and left alone."""
+    """Bring the database up to date. A database of a later version is refused and not changed."""
     for number in range(1, len(migrations) + 1):
         with engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
             found = _version(db)

@@ -1,6 +1,6 @@
-"""What is stored of runs: their rows, answers and events, each function inside the caller's transaction.
+"""Stored records of runs: rows, answers and events, each function inside the caller's transaction.
 
-It does not know when a run moves on (`curator.runs.orchestrator`).
+It does not know when a run advances (`curator.runs.orchestrator`).
 """
 
 import json
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from curator.store.tables import events, members, meta, replies, runs
 from protocol.messages.http import ACTIVE
 
-SIGNING_KEY = "signing key"  # what `remember` calls the one that parties know
+SIGNING_KEY = "signing key"  # name under which `remember` keeps the key that parties know
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class EventRecord:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What a run is worked out again from."""
+    """Everything besides the answers from which a run can be rebuilt."""
 
     first_variable: int
     synthesis_seed: bytes
@@ -96,12 +96,12 @@ def find_run_by_key(db: Connection, key: str) -> RunRecord | None:
 
 
 def list_runs(db: Connection, limit: int, after: str = "") -> list[RunRecord]:
-    """The oldest first; `after` is the last run of the page before."""
+    """List runs, oldest first. `after` is the last run of the previous page."""
     return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.id > after).order_by(runs.c.id).limit(limit)))
 
 
 def newest_runs(db: Connection, limit: int, before: str | None = None) -> list[RunRecord]:
-    """The newest first; `before` is the last run of the page before."""
+    """List runs, newest first. `before` is the last run of the previous page."""
     query = select(*_RUN_COLUMNS).order_by(runs.c.id.desc()).limit(limit)
     return list(_run_records(db, query if before is None else query.where(runs.c.id < before)))
 
@@ -111,7 +111,7 @@ def active_runs(db: Connection) -> list[RunRecord]:
 
 
 def runs_with(db: Connection, party: str) -> list[RunRecord]:
-    """The runs in which a party takes or took part, the oldest first."""
+    """List the runs in which a party takes or took part, oldest first."""
     joined = select(*_RUN_COLUMNS).join(members, members.c.run == runs.c.id)
     return list(_run_records(db, joined.where(members.c.party == party).order_by(runs.c.id)))
 
@@ -145,7 +145,7 @@ def replies_of_run(db: Connection, run: str) -> list[ReplyRecord]:
 
 
 def spent(replies: Sequence[ReplyRecord], party: str) -> Fraction:
-    """What a party's answers have cost it."""
+    """Return the epsilon that a party has spent by its answers."""
     return sum((Fraction(reply.charge) for reply in replies if reply.party == party), Fraction(0))
 
 
@@ -159,7 +159,7 @@ def replies_of_party(db: Connection, party: str) -> list[ReplyRecord]:
 
 
 def bodies_of_run(db: Connection, run: str) -> Iterator[tuple[str, bytes]]:
-    """Party and bytes of every answer in the order of arrival."""
+    """Yield party and bytes of every answer, in the order of arrival."""
     found = select(replies.c.party, replies.c.body).where(replies.c.run == run).order_by(replies.c.number)
     for row in db.execute(found):
         yield row.party, row.body
@@ -180,7 +180,7 @@ def events_after(db: Connection, run: str, after: int = 0) -> list[EventRecord]:
 
 
 def remember(db: Connection, name: str, value: str) -> str:
-    """The value of this name, which is the given one where there is none yet."""
+    """Return the value of this name, after storing the given value if there was none."""
     found = db.execute(select(meta.c.value).where(meta.c.name == name)).scalar_one_or_none()
     if found is not None:
         return str(found)
@@ -189,7 +189,7 @@ def remember(db: Connection, name: str, value: str) -> str:
 
 
 def correct(db: Connection, name: str, value: str) -> None:
-    """Another value of this name, where there is one."""
+    """Replace the value of this name, if there is one."""
     db.execute(update(meta).where(meta.c.name == name).values(value=value))
 
 

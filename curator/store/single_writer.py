@@ -1,11 +1,11 @@
-"""One curator serves one database: a lock that ends with its process, and a token without which nothing is written.
+"""One curator serves a database: a lock that ends with its process, and a token that the service's writes require.
 
 It does not know what is stored.
 
-The lock (of the system beside a SQLite file, of the server on PostgreSQL) ends at once with the process that holds
-it, killed or not, so that a successor need not wait. Where a lock can be lost by a process that lives on (PostgreSQL
-restarted, a connection cut), the token decides: who serves has written it into the database, every transaction of the
-service looks whether it still stands there, and a successor replaces it.
+The lock is a file lock beside a SQLite file, or an advisory lock of a PostgreSQL server. It ends at once with the
+process that holds it, even if the process is killed, so that a successor need not wait. But a running process can lose
+a PostgreSQL lock, when the server restarts or the connection is cut. Then the token decides: the serving process has
+written it into the database, every writing transaction checks that it is still there, and a successor replaces it.
 """
 
 import fcntl
@@ -23,8 +23,8 @@ from curator.errors import Displaced, SettingsError
 from curator.store.tables import WRITING, meta
 
 _ROW = "served by"
-_LOCK = 5824902  # of PostgreSQL's advisory locks; 5824901 is that of the migrations
-_PATIENCE = 3.0  # seconds that a process killed just now may need to be gone
+_LOCK = 5824902  # number of the PostgreSQL advisory lock; the migrations use 5824901
+_PATIENCE = 3.0  # seconds that a killed process may need to disappear
 _POLL = 0.05
 # PostgreSQL notices within 25 seconds that the machine which held the lock is gone.
 _KEEPALIVE = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
@@ -44,12 +44,12 @@ class SoleCurator:
         self._lock = _lock_of(engine)
 
     def take(self) -> None:
-        """Serve this database from now on; refused while another process does."""
+        """Claim this database for this process. Refused while another process serves it."""
         deadline = time.monotonic() + _PATIENCE
         while not self._lock.take():
             if time.monotonic() > deadline:
                 raise SettingsError(
-                    f"{self._holder()} serves this database already: stop it first; two curators on one database "
+                    f"{self._holder()} serves this database already: stop it first. Two curators on one database "
                     "would contradict each other"
                 )
             time.sleep(_POLL)
@@ -58,14 +58,14 @@ class SoleCurator:
             _write(db, json.dumps(said))
 
     def confirm(self, db: Connection) -> None:
-        """Inside a transaction that will write: raises Displaced unless this process still serves the database."""
-        # Held until the transaction ends, so that no successor can come in between.
+        """Raise Displaced unless this process still serves the database. Every writing transaction calls this."""
+        # The row stays locked until the transaction ends, so that no successor can take over in between.
         row = select(meta.c.value).where(meta.c.name == _ROW).with_for_update(read=True)
         if _token_in(db.execute(row).scalar_one_or_none()) != self._token:
-            raise Displaced("another curator serves this database now; this one writes nothing more: stop it")
+            raise Displaced("another curator serves this database now, so this one writes nothing more: stop it")
 
     def check(self) -> None:
-        """Take the lock again where it was lost; raises Displaced where another process has been here meanwhile."""
+        """Take a lost lock again. Raise Displaced if another process has served the database meanwhile."""
         if not self._lock.is_held() and not self._lock.take():
             raise Displaced(f"{self._holder()} serves this database now; this curator stops")
         with self._engine.connect() as db, db.begin():
@@ -82,7 +82,7 @@ class SoleCurator:
 
 
 class _FileLock:
-    """Beside a SQLite file; the system takes it back when its holder dies."""
+    """A file lock beside a SQLite file. The system releases it when its holder dies."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + ".lock")
@@ -108,7 +108,7 @@ class _FileLock:
 
 
 class _AdvisoryLock:
-    """Of a PostgreSQL session, which is this connection and nothing else."""
+    """A lock held by one PostgreSQL session, that is, by the connection in `_session`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")

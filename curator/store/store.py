@@ -1,4 +1,4 @@
-"""The store: every read and every change of what the curator keeps happens in a transaction of it.
+"""The store: every read and every change of the curator's data happens in one of its transactions.
 
 It does not know what is stored (`curator.store.run_records`, `curator.accounts.registry`).
 """
@@ -19,11 +19,11 @@ from curator.store.tables import WRITING, make_engine
 class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._sole: SoleCurator | None = None  # of a service; commands beside it only add keys and codes
+        self._sole: SoleCurator | None = None  # set in a service; other commands only add keys and codes
 
     @classmethod
     def open(cls, url: str) -> "Store":
-        """The database at `url`, brought to this version's tables."""
+        """Open the database at `url`, and bring its tables to this version."""
         try:
             store = cls(make_engine(url))
         except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
@@ -39,14 +39,14 @@ class Store:
         return store
 
     def serve_alone(self, token: str) -> None:
-        """From now on no other process serves this database, and nothing is written if one does all the same."""
+        """Claim this database for this process. This store writes nothing if another process serves it later."""
         sole = SoleCurator(self._engine, token)
         with _translated():
             sole.take()
         self._sole = sole
 
     def check_alone(self) -> None:
-        """Raises Displaced if another process serves this database now, StoreUnavailable if that cannot be told."""
+        """Raise Displaced if another process serves this database now, StoreUnavailable if this is not known."""
         if self._sole is not None:
             with _translated():
                 self._sole.check()
@@ -58,7 +58,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """All that is written inside is stored at the end, or nothing of it."""
+        """Open a transaction: at its end everything written in it is stored, or nothing."""
         with (
             _translated(),
             self._engine.connect().execution_options(**{WRITING: True}) as connection,
@@ -69,7 +69,7 @@ class Store:
             yield connection
 
     def check(self) -> None:
-        """Raises `StoreUnavailable` unless the store answers."""
+        """Raise `StoreUnavailable` unless the store answers."""
         with self.reading() as db:
             db.execute(text("SELECT 1"))
 
@@ -81,7 +81,7 @@ class Store:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """A contradiction with what is stored is the caller's to understand; all else says that the store is away."""
+    """Turn database errors into StoreUnavailable, except conflicts with stored rows, which the caller handles."""
     try:
         yield
     except IntegrityError:
@@ -90,5 +90,5 @@ def _translated() -> Iterator[None]:
         cause = error.orig if isinstance(error, DBAPIError) else error
         raise StoreUnavailable(
             f"the curator's database does not answer or takes nothing more ({type(cause).__name__}: {cause}); "
-            "nothing is lost: see to its disk and connection, then try again"
+            "nothing is lost: check its disk and connection, then try again"
         ) from error

@@ -1,4 +1,4 @@
-"""The curator's tables, and engines for SQLite and PostgreSQL that lose nothing they have confirmed.
+"""The curator's tables, and engines for SQLite and PostgreSQL that never lose a confirmed write.
 
 It does not know what the rows mean, or how older databases become this one (`curator.store.migrations`).
 """
@@ -67,7 +67,7 @@ parties = Table(
     _needed("enrolled", BigInteger),
     Column("revoked", BigInteger),
     Column("last_seen", BigInteger),
-    Column("software", Text),  # the version that it said it runs, when it was last heard of
+    Column("software", Text),  # the version that the party claimed to run when it was last seen
 )
 
 schemas = Table(
@@ -107,7 +107,7 @@ runs = Table(
     _needed("step_started", BigInteger),
     Column("deadline", BigInteger),
     _needed("step_seconds", BigInteger),
-    # Recovery: with these and the stored answers, a run is worked out again exactly as it was.
+    # Recovery: from these columns and the stored answers, a run is rebuilt exactly as it was.
     _needed("first_variable", BigInteger),
     _needed("synthesis_seed", LargeBinary),
     Column("public_key", LargeBinary),
@@ -164,7 +164,7 @@ nonces = Table(
 
 
 def make_engine(url: str) -> Engine:
-    """An engine for `sqlite:///path` or `postgresql://...`."""
+    """Return an engine for `sqlite:///path` or `postgresql://...`."""
     parsed = make_url(url)
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
@@ -183,6 +183,6 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that will write takes the lock at once: one that began by reading could not wait for it later.
+    # A transaction that will write takes the lock at once: a transaction that began by reading cannot wait later.
     writing = connection.get_execution_options().get(WRITING)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

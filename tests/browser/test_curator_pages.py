@@ -49,7 +49,7 @@ def test_signing_in_and_out(home: Cluster, watched: Watched) -> None:
     watched.expect_error("status of 403")
     page.get_by_label("Operator's key").fill("not a key")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("no operator's key")
+    expect(page.get_by_role("alert")).to_contain_text("operator's key is not valid")
     watched.look("sign-in-refused")
     page.get_by_label("Operator's key").fill(home.key)
     page.keyboard.press("Enter")
@@ -95,7 +95,7 @@ def test_a_plan_answers_while_it_is_moved(home: Cluster, operator: Watched) -> N
     expect(page.get_by_label("Epsilon", exact=True)).to_have_value("10")
     expect(cost).to_contain_text("more than 1,000")
     page.get_by_label("Method").select_option("dp-ccbn")
-    expect(page.get_by_role("region", name="Phases").first).to_contain_text("Candidates")
+    expect(page.get_by_role("region", name="Stages").first).to_contain_text("Candidates")
     operator.look("plan")
     assert "method=dp-ccbn" in page.url  # a plan can be kept as a link
     page.reload()
@@ -134,9 +134,9 @@ def test_what_a_plan_says_is_what_the_interface_says(home: Cluster, operator: Wa
         assert prices.get_by_role("row").filter(has_text=name).locator("data").get_attribute("value") == price
     assert page.locator("#bytes data").get_attribute("value") == str(told["bytes_per_party"])
     errors = {step["name"]: step["error"] for step in told["steps"]}
-    phases = page.get_by_role("region", name="Phases").first
+    stages = page.get_by_role("region", name="Stages").first
     for label, step in (("Correlations", "correlations"), ("Parameters", "parameters")):
-        found = phases.get_by_role("row").filter(has_text=label).locator("td").nth(1)
+        found = stages.get_by_role("row").filter(has_text=label).locator("td").nth(1)
         if errors[step] < 1:
             assert float(found.locator("data").get_attribute("value") or "nan") == errors[step]
         else:
@@ -246,11 +246,11 @@ def test_a_party_that_is_away_is_named_and_the_run_ends_without_it(home: Cluster
         run = home.begin("Nord", "Süd Klinik", join_seconds=5)
         page = operator.open(f"{home.url}/runs/{run}")
         status = page.get_by_role("status")
-        expect(status).to_contain_text("it ends without them in", timeout=_SOON)
+        expect(status).to_contain_text("Without its answer, the run ends in", timeout=_SOON)
         expect(page.get_by_role("listitem").filter(has_text="Süd Klinik")).to_contain_text("last seen")
         operator.look("run-party-away")
         expect(status).to_contain_text("Timed out", timeout=_SOON)
-        expect(status).to_contain_text("See whether Süd Klinik can be reached")
+        expect(status).to_contain_text("Check whether Süd Klinik can be reached")
         expect(page.get_by_role("row").filter(has_text="Süd Klinik")).to_contain_text("timed out")
         operator.look("run-timed-out")
     finally:

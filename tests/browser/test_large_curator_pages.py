@@ -106,12 +106,12 @@ def test_a_run_of_thirty_parties_is_one_grid(desk: Desk, server: tuple[str, str]
 def test_a_plan_over_two_hundred_attributes_answers(server: tuple[str, str], operator: Watched) -> None:
     wide = wide_schema()
     page = operator.open(f"{server[0]}/plan?schema={wide.hash}&epsilon=2&noise=local")
-    phases = page.get_by_role("region", name="Phases").first
-    expect(phases).to_contain_text("Correlations")
+    stages = page.get_by_role("region", name="Stages").first
+    expect(stages).to_contain_text("Correlations")
     assert page.get_by_role("region", name="Price per party").first.get_by_role("row").count() == PARTIES + 1
     operator.look("large-plan")
     page.get_by_label("Method").select_option("independent")
-    expect(phases).to_contain_text("Models", timeout=60_000)
+    expect(stages).to_contain_text("Models", timeout=60_000)
 
 
 def test_the_list_of_five_hundred_runs_is_a_page_of_fifty(

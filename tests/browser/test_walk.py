@@ -90,7 +90,7 @@ def test_the_walk_of_the_readme(
     desk.get_by_label("Operator's key").fill(addresses["key"])
     desk.get_by_role("button", name=buttons[2]).click()
     desk.locator("tbody th a").click()
-    desk.get_by_text("Parties and phases").first.wait_for()
+    desk.get_by_text("Parties and stages").first.wait_for()
     report = desk.get_by_role("link", name=buttons[3])
     report.wait_for(timeout=PATIENCE * 1000)
     report.click()

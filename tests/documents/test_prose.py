@@ -10,12 +10,12 @@ import pytest
 from tests.support.documents import ROOT
 
 PACKAGES = ("crypto", "protocol", "curator", "party")
-MOST_MODULES = 20  # in a folder, without `__init__.py`
+MOST_MODULES = 20  # in a folder, not counting the package's own file
 MOST_MODULE_LINES = 400
 MOST_FUNCTION_LINES = 50
 # To be removed once everything is done: folders whose docstrings have been rewritten, and what is still too large.
-STILL_LONG = {"curator/results/report.py", "party/pages/routes.py"}
-DONE = ("crypto", "protocol")
+STILL_LONG = {"party/pages/routes.py"}
+DONE = ("crypto", "protocol", "curator")
 
 POOR_START = re.compile(r"(of|by|the same|who|where|that|as)\b", re.I)
 GOOD_START = re.compile(r"[A-Z`'\"]")

@@ -1,4 +1,4 @@
-"""The results of a sweep: a file of JSON lines that only grows, so that a killed sweep goes on where it was.
+"""Results of a sweep: a file of JSON lines that only grows, so that a killed sweep can be resumed.
 
 It does not know what a run is.
 """
@@ -14,7 +14,7 @@ from protocol.errors import OperatorError
 
 
 class Results:
-    """Open for one sweep at a time; `found` holds every line by its key."""
+    """An open results file, which one sweep at a time may use. `found` holds every line by its key."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -23,10 +23,10 @@ class Results:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._file.close()
-            raise OperatorError(f"{path}: another sweep is writing it; wait for its end") from None
+            raise OperatorError(f"{path}: another sweep is writing this file: wait until it has ended") from None
         try:
             self.found = self._read()
-        except BaseException:
+        except BaseException:  # whatever stops the reading, also an interrupt, must not leave the file open
             self._file.close()
             raise
 
@@ -35,18 +35,20 @@ class Results:
         data = self._file.read()
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
-            self._file.truncate(len(whole))  # a line that a kill cut off; its run is made again
+            self._file.truncate(len(whole))  # drop a line that a kill cut off; its run is made again
         found = {}
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
                 record = json.loads(line)
                 found[record["key"]] = record
             except (ValueError, TypeError, KeyError):
-                raise OperatorError(f"{self._path}, line {number}: no result of a sweep; name another folder") from None
+                raise OperatorError(
+                    f"{self._path}, line {number}: this line is not the result of a sweep; name another folder"
+                ) from None
         return found
 
     def append(self, record: dict[str, Any]) -> None:
-        """In the file for good when this returns."""
+        """Add a result. It is on disk when this function returns."""
         self._file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())

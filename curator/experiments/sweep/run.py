@@ -37,13 +37,13 @@ _TABLES_KEPT = 4  # in the memory of a worker
 
 
 def measure(source: Source, cell: Cell) -> Outcome:
-    """What the run reached and cost, or why its plan was refused."""
+    """Return the quality and the cost of the run, or the reason why its plan was refused."""
     study = cell.views
     return _of_run(source, cell.settings, cell.seed) if study is None else _of_views(source, study, cell.seed)
 
 
 def _of_run(source: Source, settings: Settings, seed: int) -> Outcome:
-    """The same synthetic table as `subn simulate --crypto none --seed` makes."""
+    """Measure one run. Its synthetic table is the same that `subn simulate --crypto none --seed` makes."""
     table = _read(source, Division.parse(settings.partition).column)
     stream = stream_of_seed(seed)
     started = perf_counter()

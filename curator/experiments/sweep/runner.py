@@ -1,4 +1,4 @@
-"""`subn sweep`: all runs of a grid, several at once, each one's result kept as soon as it is there.
+"""`subn sweep`: make all runs of a grid, several at once, and save each result as soon as it is known.
 
 It does not know what a run does (`curator.experiments.sweep.run`) or how results are drawn
 (`curator.experiments.sweep.figures`).
@@ -21,11 +21,11 @@ RESULTS = "results.jsonl"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _QUEUED_EACH = 2  # runs handed to every worker at a time
 
-Progress = Callable[[int, int, str], None]  # runs done, runs in all, what the last one was
+Progress = Callable[[int, int, str], None]  # runs done, runs in all, description of the last run
 
 
 def run_sweep(grid: Grid, out: Path, workers: int, progress: Progress) -> list[dict[str, Any]]:
-    """Make the runs that the results file lacks; the records of all runs of the grid, in its order."""
+    """Make the runs that the results file lacks. Return the records of all runs, in the order of the grid."""
     out.mkdir(parents=True, exist_ok=True)
     keys = {cell: grid.key(cell) for cell in grid.cells}
     with Results(out / RESULTS) as results:
@@ -36,7 +36,7 @@ def run_sweep(grid: Grid, out: Path, workers: int, progress: Progress) -> list[d
             results.append(_record(keys[cell], cell, outcome))
             done += 1
             progress(done, len(grid.cells), describe(cell))
-        # The label is the grid's, not the result's: it may have been renamed since.
+        # The label comes from the grid, not from the result: it may have been renamed since.
         return [results.found[keys[cell]] | {"label": cell.label} for cell in grid.cells]
 
 
@@ -56,9 +56,9 @@ def _outcomes(grid: Grid, cells: Sequence[Cell], workers: int) -> Iterator[tuple
 
 
 def _outcomes_of_pool(grid: Grid, cells: Sequence[Cell], workers: int) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """As they come; few are handed out ahead, so that a sweep that fails or is interrupted ends soon."""
+    """Yield outcomes as runs finish. Few runs are queued, so that a failed or interrupted sweep ends soon."""
     for name in _THREADS:
-        os.environ.setdefault(name, "1")  # inherited by the workers, which are as many as there are cores to use
+        os.environ.setdefault(name, "1")  # inherited by the workers; there is already one worker per core
     remaining = iter(cells)
     with ProcessPoolExecutor(workers, get_context("spawn"), _die_with_parent) as pool:
         running: dict[Future[dict[str, Any]], Cell] = {}
@@ -76,7 +76,7 @@ def _outcomes_of_pool(grid: Grid, cells: Sequence[Cell], workers: int) -> Iterat
 
 
 def _die_with_parent() -> None:
-    """A worker whose sweep was killed must not wait for work for ever."""
+    """End this worker when its sweep has been killed: it would wait for work forever."""
     parent = parent_process()
     assert parent is not None
 

@@ -129,7 +129,7 @@ def test_a_clock_that_is_off_by_an_hour(raw: Raw) -> None:
 
 def test_a_request_that_comes_twice(raw: Raw) -> None:
     assert raw("GET", "/v1/roster", nonce="n" * 32).status_code == 200
-    refused(raw("GET", "/v1/roster", nonce="n" * 32), 401, "has been here before")
+    refused(raw("GET", "/v1/roster", nonce="n" * 32), 401, "has already been received")
 
 
 def test_signatures_that_do_not_fit(raw: Raw) -> None:

@@ -101,7 +101,7 @@ def test_a_wrong_clock_is_told_both_clocks(gate):
 
 def test_a_nonce_serves_once_even_after_a_restart(gate, clock, tmp_path):
     gate.party(signed())
-    with pytest.raises(Replayed, match="has been here before"):
+    with pytest.raises(Replayed, match="has already been received"):
         gate.party(signed())
     restarted = Store.open(f"sqlite:///{tmp_path / 'curator.db'}")
     with pytest.raises(Replayed):

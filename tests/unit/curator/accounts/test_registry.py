@@ -101,7 +101,7 @@ def test_a_code_is_for_its_name_and_day(registry, clock):
 def test_a_refused_enrolment_does_not_use_the_code(registry):
     enrol(registry, "first", 0)
     code, _ = registry.new_code("clinic", STREAM)
-    assert "belongs to a party already" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Conflict)
+    assert "already belongs to a party" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Conflict)
     registry.enrol(code, "clinic", *keys(1))
 
 
@@ -155,7 +155,7 @@ def test_keys_rotate(registry):
 def test_keys_do_not_rotate_to_those_of_another_party(registry):
     enrol(registry, "clinic", 0)
     enrol(registry, "other", 1)
-    assert "belongs to a party already" in refused(lambda: registry.rotate("clinic", *keys(1)), Conflict)
+    assert "already belongs to a party" in refused(lambda: registry.rotate("clinic", *keys(1)), Conflict)
     assert "no party called 'nobody'" in refused(lambda: registry.rotate("nobody", *keys(2)), NotFound)
 
 

@@ -263,12 +263,12 @@ def test_a_line_that_a_kill_cut_off_is_made_again(world):
 def test_a_file_that_holds_something_else_is_refused(world):
     (world / "out").mkdir()
     (world / "out" / RESULTS).write_text("hello\n")
-    with pytest.raises(OperatorError, match="line 1: no result of a sweep"):
+    with pytest.raises(OperatorError, match="line 1: this line is not the result of a sweep"):
         sweep(world, HEAD + RUNS)
 
 
 def test_two_sweeps_do_not_write_one_file(world):
-    with Results(world / RESULTS), pytest.raises(OperatorError, match="another sweep is writing it"):
+    with Results(world / RESULTS), pytest.raises(OperatorError, match="another sweep is writing this file"):
         Results(world / RESULTS)
 
 

@@ -86,7 +86,7 @@ def test_a_body_without_announced_length_is_refused_while_it_is_read() -> None:
     asyncio.run(make()(scope, receive, send))
     assert sent[0]["status"] == 413
     assert taken == 4
-    assert json.loads(sent[1]["body"])["detail"] == "the body is larger than 100 bytes, the most that is read here"
+    assert json.loads(sent[1]["body"])["detail"] == "the body is larger than 100 bytes: send at most that many"
 
 
 def test_a_length_that_is_no_number_does_not_open_the_gate() -> None:

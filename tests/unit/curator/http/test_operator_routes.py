@@ -79,7 +79,7 @@ def test_a_revoked_operator_key_opens_nothing(desk: Desk) -> None:
     async def story(api: Api) -> None:
         assert (await api.operator("GET", "/v1/runs")).status_code == 200
         desk.orchestrator.registry.revoke_operator_key("tests")
-        refused(await api.operator("GET", "/v1/runs"), 401, "no operator's key of this curator")
+        refused(await api.operator("GET", "/v1/runs"), 401, "operator's key is not valid here")
 
     with_api(desk, story)
 
@@ -447,7 +447,7 @@ def test_readiness_fails_with_the_clock(desk: Desk) -> None:
             later(api)
         for number in (0, 1):
             late = await api.party(number, "GET", "/v1/roster", time_ms=desk.clock() - 3_600_000)
-            refused(late, 401, "set the clock that is wrong")
+            refused(late, 401, "Correct the clock that is wrong")
         refused(await api.http.get("/readyz"), 503, "3600 s ahead of the signed time of 2 of 2 peers")
         found = (await api.party(0, "GET", "/v1/time")).json()
         assert found == {"time_ms": desk.clock()}

@@ -226,7 +226,7 @@ def test_what_is_missing_or_wrong_is_a_usage_error(shell: Shell, monkeypatch: py
     with pytest.raises(SystemExit):
         main(["get", "x", "--file", "secrets.txt"])
     (shell.folder / "key").write_text("wrong\n", encoding="utf-8")
-    assert "no operator's key of this curator" in shell.run("parties", "list", code=2)
+    assert "operator's key is not valid here" in shell.run("parties", "list", code=2)
     (shell.folder / "key").write_text("two\nlines\n", encoding="utf-8")
     assert "holds no operator key" in shell.run("parties", "list", code=2)
     monkeypatch.delenv("SUBN_KEY_FILE")

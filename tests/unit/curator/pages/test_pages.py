@@ -78,7 +78,7 @@ def test_a_wrong_key_is_refused_and_said(desk):
     async def story(api):
         answer = await api.http.post("/sign-in", data={"key": "0" * 64})
         assert answer.status_code == 403
-        assert "no operator" in answer.text
+        assert "key is not valid here" in answer.text
         assert "Set-Cookie" not in answer.headers
         assert "0" * 64 not in answer.text
 
@@ -369,7 +369,7 @@ def test_the_list_of_runs_is_one_page_of_many_newest_first(desk):
     with_api(desk, story)
 
 
-def test_a_run_is_a_grid_of_parties_and_phases(desk):
+def test_a_run_is_a_grid_of_parties_and_stages(desk):
     run = desk.run(noise="distributed", split=["0.1", "0.2", "0.3", "0.4"])
     terms = desk.views.terms(run)
     desk.answer_one(desk.parties[1])

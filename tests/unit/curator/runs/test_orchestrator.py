@@ -253,7 +253,7 @@ def test_a_kill_between_revoking_and_ending_is_made_good(desk):
 
 def test_keys_do_not_rotate_during_a_run(desk):
     run = desk.run(parties=["party-1", "party-2"], **PLAIN)
-    with pytest.raises(Conflict, match=f"run {run} goes on with the present keys of party-1"):
+    with pytest.raises(Conflict, match=f"run {run} still uses the present keys of party-1"):
         desk.orchestrator.registry.rotate("party-1", b"s" * 32, b"e" * 32)
     desk.orchestrator.registry.rotate("party-3", b"s" * 32, b"e" * 32)
     desk.orchestrator.cancel(run)
