@@ -367,14 +367,14 @@ def _why_refused(request: Request) -> str:
 
 @contextmanager
 def _no_question_stops_the_party(task: Question) -> Iterator[None]:
-    """A question that nobody foresaw is declined: a party that stops would find it in its inbox again.
+    """Decline a question that raises an unforeseen error: a party that stops would find it in its inbox again.
 
-    Privacy: what went wrong is not said to the curator, as it might have to do with rows; the log says where.
+    Privacy: the curator is not told what went wrong, as that might depend on rows; the log says where it happened.
     """
     try:
         yield
     except SubnError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever it is, a party that stops would find the question in its inbox again
         json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
         raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error

@@ -46,7 +46,7 @@ def _served_at(home: Home) -> str:
 
 
 def _path_from(url: str, home: Path) -> str:
-    """Who can read the home's token may sign in; the service makes the ticket, so that it serves once."""
+    """Ask the service for a one-time sign-in path. Whoever can read the home's token may sign in."""
     try:
         answer = httpx.post(
             f"{url}/v1/sign-in",

@@ -39,7 +39,7 @@ class CannotCompare(PolicyRefusal):
 
 @dataclass(frozen=True)
 class Own:
-    """Where a run's comparison is kept, named by its plan: a curator's word for a run is no name of a file."""
+    """Paths of a run's comparison, named by the plan's hash: the curator chooses the run's name, so no file has it."""
 
     folder: Path
     plan: str
@@ -82,8 +82,7 @@ def compare(opened: OpenHome, request: Request, target: str | None = None) -> di
     try:
         found = {"version": VERSION, "run": request.run, "plan": request.plan_hash, "dataset": request.dataset}
         found |= findings(schema, own, synthetic) | {"classifier": _classified(schema, own, synthetic, target)}
-    except Exception as error:
-        # Privacy: the text of an error of a library may quote values.
+    except Exception as error:  # Privacy: a library's error text may quote values.
         raise CannotCompare(f"the comparison could not be worked out ({type(error).__name__})") from None
     write_file(place_of(opened, request).findings, json.dumps(found, ensure_ascii=False))
     opened.audit.append("compared", run=request.run)

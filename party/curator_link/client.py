@@ -132,7 +132,7 @@ class Curator:
         return _read(TypeAdapter(list[SentReceipt]), await self._call("GET", "/v1/receipts"))
 
     async def clock_difference(self) -> int:
-        """By how many milliseconds the curator's signed time is ahead of this machine's."""
+        """Milliseconds by which the curator's signed time is ahead of this machine's."""
         asked = self._clock()
         found = _read(TypeAdapter(CuratorTime), await self._call("GET", "/v1/time"))
         return found.time_ms - int(1000 * (asked + self._clock()) / 2)

@@ -134,7 +134,7 @@ def _schemas(home: Home, found: settings.Settings) -> list[str]:
 
 
 def _copy_database(path: Path, copy: Path) -> None:
-    """As it is at one moment, whoever writes meanwhile."""
+    """Copy the ledger as it is at one moment, even while another process writes to it."""
     if not path.exists():
         Ledger.open(path).close()
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))

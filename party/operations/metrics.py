@@ -1,7 +1,8 @@
-"""What a party tells the data owner's own Prometheus: its account, its answers, its health.
+"""Metrics for the data owner's own Prometheus: the account, the answers and the health of a party.
 
-It does not know who may ask (`party.app`), or any value or count of a table: labels are data sets, stages, kinds of
-errors. Privacy: how long counting takes might tell of the rows; it is not measured here.
+It does not know who may read them (`party.app`). It does not know any value or count of a table: labels are data sets,
+stages and kinds of errors. Privacy: the time that counting takes might tell something about the rows, so it is not
+measured here.
 """
 
 from collections import Counter as Count
@@ -35,7 +36,7 @@ class Metrics:
         self._task_bytes = self._counter("task_bytes", "Bytes of tasks that came")
         self._ciphertexts = self._counter("ciphertexts", "Ciphertexts that this process made")
         self._failures = self._counter("failures", "What stood in the way of the work", "kind")
-        for kind in _KINDS:  # so that their first time is seen as a change
+        for kind in _KINDS:  # from 0, so that the first failure of a kind shows as a change
             self._failures.labels(kind)
         self.registry.register(_Standing(health))
         ProcessCollector(namespace="subn_party", registry=self.registry)
@@ -44,7 +45,7 @@ class Metrics:
         return Counter(PREFIX + name, text, labels, registry=self.registry)
 
     def watching(self, log: Log) -> Log:
-        """The same log, whose lines are counted on their way."""
+        """Return a log that counts each event and passes it on to `log`."""
 
         def watched(event: str, **fields: Any) -> None:
             log(event, **fields)
@@ -66,13 +67,13 @@ def stage_of(step: str) -> str:
 
 
 class _Standing:
-    """Worked out from the ledger at every scrape."""
+    """Collector that reads the ledger at every scrape."""
 
     def __init__(self, health: Health) -> None:
         self._health, self._opened = health, health.opened
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering must not read the ledger."""
+        """Describe nothing: registering must not read the ledger."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -84,7 +85,7 @@ class _Standing:
             yield from _of_requests(self._opened, self._health.clock())
             yield from _of_answers(self._opened.ledger.entries())
         except LedgerError:
-            return  # `ready` says so
+            return  # the metric `ready` reports it
 
     def _of_health(self) -> Iterator[Metric]:
         health = self._health

@@ -1,4 +1,4 @@
-"""What the data owner reads: a request in one sentence, the standing rules, and the log's events, in plain words.
+"""Sentences for the data owner: a request, the standing rules, and the events of the audit log.
 
 It does not know pages or the command line. The numbers come from `party.views` as they are.
 """
@@ -35,7 +35,7 @@ _EVENTS = {
 
 
 def headline(facts: Mapping[str, Any]) -> str:
-    """Who asks for what, and at what price."""
+    """One sentence about a request: the curator, what it asks for, and the price."""
     is_open = facts["state"] in ("asked", "accepted")
     asked = f"The curator at {facts['curator']['url']} {'asks' if is_open else 'asked'} for {_wanted(facts)}"
     if facts["dataset"] is None:
@@ -47,7 +47,7 @@ def headline(facts: Mapping[str, Any]) -> str:
 
 
 def rules(settings: Settings) -> Iterator[str]:
-    """What party.toml says, as sentences."""
+    """Sentences that say what party.toml says."""
     policy = settings.policy
     yield from _rules_of_runs(policy)
     for name, dataset in settings.datasets.items():
@@ -55,7 +55,7 @@ def rules(settings: Settings) -> Iterator[str]:
 
 
 def event(entry: Mapping[str, Any]) -> str:
-    """One line of the audit log as a sentence; an event of another version is named as it is."""
+    """Tell an entry of the audit log in a sentence; an event that this version does not know is named as it is."""
     given = {name: _readable(name, value) for name, value in entry.items()}
     return _EVENTS.get(str(entry["event"]), "{event}").format_map(_Given(given))
 
