@@ -22,9 +22,9 @@ from protocol.run.agreement import agree
 from protocol.tables.schema import Schema
 
 STATES = {
-    "asked": "waits for your word",
+    "asked": "needs your decision",
     "accepted": "accepted, about to join",
-    "refused": "refused, about to say so",
+    "refused": "refused, not sent to the curator yet",
     "active": "under way",
     "ended": "over",
 }
@@ -212,24 +212,24 @@ def _about_parties(facts: dict[str, Any]) -> Iterator[str]:
 
 def _about_steps(steps: list[dict[str, Any]]) -> Iterator[str]:
     if steps:
-        yield f"  {'phase':20} {'tables':>8} {'cells':>12} {'bytes':>12}   price"
+        yield f"  {'step':20} {'tables':>8} {'cells':>12} {'bytes':>12}   price"
     for step in steps:
         what = f"{step['picks']} picks" if step["picks"] else f"{step['tables']:,}"
         yield f"  {step['step']:20} {what:>8} {step['cells']:>12,} {step['bytes']:>12,}   {amount(step['price'])}"
 
 
 def _about_money(facts: dict[str, Any]) -> Iterator[str]:
-    yield f"  price       {amount(facts['price'])} in all; {amount(facts['spent'])} of it is spent"
+    yield f"  price       epsilon {amount(facts['price'])} in total; {amount(facts['spent'])} of it is spent"
     if facts["delta"] != "0":
         yield f"  delta       {amount(facts['delta'])}; {amount(facts['spent_delta'])} of it is spent"
     budget = facts["budget"]
     if budget is not None:
         yield (
-            f"  budget      {amount(budget['total'])} for ever: {amount(budget['spent'])} spent, "
+            f"  budget      epsilon {amount(budget['total'])} for all runs: {amount(budget['spent'])} spent, "
             f"{amount(budget['reserved'])} set aside, {amount(budget['left'])} left"
         )
         if facts["state"] == "asked":
             remains = max(Fraction(0), Fraction(budget["left"]) - Fraction(facts["price"]))
-            yield f"  afterwards  {amount(str(remains))} would be left"
+            yield f"  afterwards  epsilon {amount(str(remains))} would be left"
             yield f"  it means    {promise(facts)}"
             yield from (f"              {one}" for one in owners_conditions(facts["insiders"]))

@@ -24,7 +24,7 @@ def requests(home: Home, chosen: Any) -> Result:
             found = [one for one in opened.ledger.requests() if chosen.all or one.state != "ended"]
             facts = [views.listed(opened, request) for request in found]
     lines = [line for one in facts for line in (*views.in_words(one), "")]
-    return Result(facts, lines or ["nobody asks for anything"])
+    return Result(facts, lines or ["no open requests"])
 
 
 def accept(home: Home, chosen: Any) -> Result:
@@ -109,10 +109,10 @@ def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Result:
 
 def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
     return [
-        f"{name}: {views.amount(one[f'{kind}total'])}{what} for ever, {views.amount(one[f'{kind}spent'])} spent, "
+        f"{name}: {what} {views.amount(one[f'{kind}total'])} for all runs, {views.amount(one[f'{kind}spent'])} spent, "
         f"{views.amount(one[f'{kind}reserved'])} set aside, {views.amount(one[f'{kind}left'])} left"
         for name, one in accounts.items()
-        for kind, what in (("", ""), ("delta_", " of delta"))
+        for kind, what in (("", "epsilon"), ("delta_", "delta"))
         if not kind or one["delta_total"] != "0" or one["delta_spent"] != "0"
     ]
 

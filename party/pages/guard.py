@@ -1,10 +1,10 @@
-"""What stands before every page: the name under which it was asked for, and what browsers may do with the answer.
+"""Guard of every page: a check of the host name in the request, and headers that limit what browsers do.
 
 It does not know sessions or pages.
 
-A page of another site can make a browser ask this machine for anything. If that site leads its own name here ("DNS
-rebinding"), the request gives itself away by that name. What the answers may load, and who may frame them, stands in
-their headers.
+A page of another site can make a browser send any request to this machine. If that site points its own name here ("DNS
+rebinding"), the request still bears that name, and is refused. Headers say what a page may load and that no site may
+frame it.
 """
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,7 +16,7 @@ OPEN_PATHS = (
     "/healthz",
     "/readyz",
     "/metrics",
-)  # asked by machines, under whatever name; they hold nothing of the rows
+)  # for machines, under any host name; the answers hold nothing of the rows
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
@@ -40,7 +40,9 @@ class PageGuard:
             return await self._app(scope, receive, send)
         host = Headers(scope=scope).get("host", "")
         if name_in(host) not in OWN_NAMES:
-            refusal = PlainTextResponse("these pages are for this machine only: ask for 127.0.0.1 or localhost\n", 421)
+            refusal = PlainTextResponse(
+                "these pages are for this machine only: open them at 127.0.0.1 or localhost\n", 421
+            )
             return await refusal(scope, receive, send)
 
         async def send_guarded(message: Message) -> None:

@@ -79,6 +79,7 @@ def _environment() -> Environment:
     )
     found.filters |= {
         "amount": amount,
+        "epsilon": sentences.epsilon,
         "exact": exact,
         "event_words": sentences.event,
         "headline": sentences.headline,

@@ -315,15 +315,15 @@ def test_requests_say_who_asks_for_what_and_what_would_be_left(tmp_path, fake, t
     party = invited(tmp_path, fake)
     code, text, _ = told("requests", "--home", party.home.path)
     assert code == 0
-    assert text.startswith("run run-1: waits for your word\n")
+    assert text.startswith("run run-1: needs your decision\n")
     for line in (
         "  your data   patients",
         "  together    party-1, 30 rows (you)",
         "  together    party-2, 20 rows (compared)",
         "  protected   from the curator, the public, and any 1 other party",
-        "  price       1 in all; 0 of it is spent",
-        "  budget      4 for ever: 0 spent, 0 set aside, 4 left",
-        "  afterwards  3 would be left",
+        "  price       epsilon 1 in total; 0 of it is spent",
+        "  budget      epsilon 4 for all runs: 0 spent, 0 set aside, 4 left",
+        "  afterwards  epsilon 3 would be left",
         "  ask         every run is accepted by hand",
     ):
         assert line in text.splitlines()
@@ -345,7 +345,7 @@ def test_a_stranger_among_the_parties_is_shown_with_its_fingerprint(tmp_path, fa
 
 
 def test_nobody_asks(home, told, fake):
-    assert told("requests", "--home", home)[1] == "nobody asks for anything\n"
+    assert told("requests", "--home", home)[1] == "no open requests\n"
     code, _, complaint = told("requests", "--home", home, "run-7")
     assert code == 2
     assert "there is no run 'run-7' here" in complaint
@@ -368,7 +368,7 @@ def test_refusing_by_command_reaches_the_curator_with_the_reason(tmp_path, fake,
     assert told("refuse", "--home", party.home.path, RUN, "--reason", "the ethics board says no")[0] == 0
     party.turns()
     assert (fake.runs[RUN].ended, fake.runs[RUN].reason) == ("refused", "the ethics board says no")
-    assert told("requests", "--home", party.home.path)[1] == "nobody asks for anything\n"
+    assert told("requests", "--home", party.home.path)[1] == "no open requests\n"
     over = told("requests", "--home", party.home.path, "--all")[1]
     assert over.startswith("run run-1: over, refused: the ethics board says no\n")
     decided = [entry for entry in party.audited() if entry["event"] == "decided"]
@@ -392,9 +392,9 @@ def test_a_plan_that_cannot_be_agreed_to_is_shown_before_the_curator_hears(tmp_p
     )
     code, text, _ = told("requests", "--home", party.home.path, "run-2")
     assert code == 0
-    assert "run run-2: refused, about to say so" in text
+    assert "run run-2: refused, not sent to the curator yet" in text
     assert "  refuse      epsilon is 0: it must be positive" in text
-    assert "phase" not in text
+    assert "tables" not in text
 
 
 def test_a_plan_that_nobody_can_agree_to_is_still_shown(tmp_path, fake, told):
@@ -415,7 +415,7 @@ def test_the_account_and_its_entries(tmp_path, fake, told):
     party = joined(tmp_path, fake)
     code, text, _ = told("ledger", "--home", party.home.path)
     assert code == 0
-    assert text.startswith("patients: 4 for ever, 0 spent, 1 set aside, 3 left\n")
+    assert text.startswith("patients: epsilon 4 for all runs, 0 spent, 1 set aside, 3 left\n")
     assert "run-1  joining " in text
     found = json.loads(told("ledger", "--home", party.home.path, "--json", "--dataset", "patients")[1])
     assert found["accounts"]["patients"] == {"total": "4", "spent": "0", "reserved": "1", "left": "3"} | NO_DELTA
@@ -442,7 +442,9 @@ def test_a_forgotten_answer_is_charged_when_it_is_acknowledged(tmp_path, fake, t
     code, text, _ = told("ledger", "acknowledge", "--home", home)
     assert code == 0
     assert text == "charged 0 for joining of run-1\ncharged 0.05 for correlations of run-1\n"
-    assert told("ledger", "--home", home)[1].startswith("patients: 4 for ever, 0.05 spent, 0 set aside, 3.95 left\n")
+    assert told("ledger", "--home", home)[1].startswith(
+        "patients: epsilon 4 for all runs, 0.05 spent, 0 set aside, 3.95 left\n"
+    )
     assert "nothing to acknowledge" in told("ledger", "acknowledge", "--home", home)[1]
 
 
