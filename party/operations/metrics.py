@@ -33,9 +33,9 @@ _KINDS = ("Unreachable", "Untrusted", "Declined", "DiskFull")
 class Metrics:
     def __init__(self, health: Health) -> None:
         self.registry = CollectorRegistry()
-        self._task_bytes = self._counter("task_bytes", "Bytes of tasks that came")
+        self._task_bytes = self._counter("task_bytes", "Bytes of tasks received")
         self._ciphertexts = self._counter("ciphertexts", "Ciphertexts that this process made")
-        self._failures = self._counter("failures", "What stood in the way of the work", "kind")
+        self._failures = self._counter("failures", "Failures that kept the party from working", "kind")
         for kind in _KINDS:  # from 0, so that the first failure of a kind shows as a change
             self._failures.labels(kind)
         self.registry.register(_Standing(health))
@@ -92,7 +92,7 @@ class _Standing:
         watch: ClockWatch = health.watch
         checks = {(name,): float(trouble is None) for name, trouble in health.checks().items()}
         yield _gauge("ready", "1 where a check of /readyz holds", ["check"], checks)
-        yield _gauge("disk_free_bytes", "Room where the home is", [], {(): health.free_bytes()})
+        yield _gauge("disk_free_bytes", "Free bytes on the disk of the home", [], {(): health.free_bytes()})
         yield _counter("clock_jumps", "Times that this machine's clock jumped", [], {(): watch.jumps})
         theirs = watch.differences(health.steady()).get(CURATOR)
         apart = {} if theirs is None else {(): theirs / 1000}
@@ -103,7 +103,7 @@ def _of_money(opened: OpenHome) -> Iterator[Metric]:
     budgets = {(name,): opened.budget(name) for name in opened.datasets_ever()}
     for part, text in (
         ("total", "What all runs together may ever spend"),
-        ("spent", "What was spent, for ever"),
+        ("spent", "What was spent"),
         ("reserved", "What is set aside for runs under way"),
         ("left", "What may still be spent"),
     ):
@@ -130,7 +130,7 @@ def _of_answers(entries: list[Entry]) -> Iterator[Metric]:
     yield _counter("answers", "Answers given", ["stage"], Count((stage_of(entry.step),) for entry in given))
     yield _counter("answer_bytes", "Bytes of answers given", ["stage"], sizes)
     refused = sum(entry.mechanism == REFUSAL for entry in entries)
-    yield _counter("refusals", "Answers that said no", [], {(): refused})
+    yield _counter("refusals", "Answers that refused a task", [], {(): refused})
 
 
 def _info(name: str) -> Mapping[Labels, Number]:

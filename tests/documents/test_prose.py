@@ -18,6 +18,7 @@ STILL_LONG = {"curator/results/report.py"}
 STILL_FULL = {"protocol/stages"}
 DONE = (
     "crypto",
+    "party",
     "protocol/model",
     "protocol/network",
     "protocol/picks",

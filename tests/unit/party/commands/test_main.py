@@ -184,7 +184,7 @@ def test_a_peer_is_noted_only_under_the_fingerprint_that_its_owner_told(fake, ho
     assert "   compared" in told("peers", "--home", home)[1]
     fake.know("South", identity(4).signing.public, identity(3).exchange.public)
     code, text, _ = told("peers", "--home", home)
-    assert f"NOT the one you have noted ({fingerprint_of(3)})" in text
+    assert f"DIFFERS from the fingerprint that you have noted ({fingerprint_of(3)})" in text
     (peer,) = json.loads(told("peers", "--home", home, "--json")[1])["peers"]
     assert (peer["name"], peer["compared"], peer["noted"]) == ("South", False, fingerprint_of(3))
 
@@ -244,7 +244,7 @@ def test_without_enrolment_there_is_no_curator_to_ask(home, told):
     for words in (["offer"], ["peers"], ["ledger", "acknowledge"], ["serve"]):
         code, _, complaint = told(*words, "--home", home)
         assert code == 2
-        assert "this party is not enrolled: `subn-party enrol` does that" in complaint
+        assert "this party is not enrolled; enrol it with `subn-party enrol`" in complaint
 
 
 def test_a_curator_that_does_not_answer_is_a_failure_not_a_refusal(fake, home, told):
@@ -453,7 +453,7 @@ def test_whose_account_pays_must_be_said_where_it_is_not_clear(tmp_path, fake, t
     home = forgotten(tmp_path, fake, other).home.path
     code, _, complaint = told("ledger", "acknowledge", "--home", home)
     assert code == 2
-    assert "say with --dataset which data set the forgotten runs were about: patients, other" in complaint
+    assert "name the data set of the forgotten runs with --dataset: patients, other" in complaint
     assert told("ledger", "acknowledge", "--home", home, "--dataset", "third")[0] == 2
     assert told("ledger", "acknowledge", "--home", home, "--dataset", "other")[0] == 0
     assert json.loads(told("ledger", "--home", home, "--json")[1])["accounts"]["other"]["spent"] == "1/20"
@@ -468,7 +468,7 @@ def test_the_audit_log_is_shown_searched_and_verified(tmp_path, fake, told):
     assert len(told("audit", "--home", home, "--last", "2")[1].splitlines()) == 2
     assert told("audit", "--home", home, "--last", "0")[1] == ""
     code, text, _ = told("audit", "verify", "--home", home)
-    assert (code, text.endswith("3 entries, the chain is whole\n")) == (0, True)
+    assert (code, text.endswith("3 entries, the chain is unbroken\n")) == (0, True)
     party.home.audit.write_text(party.home.audit.read_text().replace("accept", "refuse"))
     code, text, _ = told("audit", "verify", "--home", home)
     assert code == 1
