@@ -1,6 +1,6 @@
 """Views of invitations and of the account for the data owner: as data, and in plain words.
 
-It does not know how decisions are made or carried out. Everything here is public or the owner's own bookkeeping.
+It does not know how decisions are made or carried out. All facts are public or the owner's own bookkeeping.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""One SQLite file that survives a kill at any instant: opening, migrating, transactions, and what its errors mean.
+"""One SQLite file that survives a kill at any instant: opening, migration, transactions, and meanings of errors.
 
-It does not know what is stored in it.
+It does not know what the file stores.
 """
 
 import os

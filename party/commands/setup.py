@@ -39,10 +39,10 @@ def init(home: Home, _chosen: Any) -> Result:
         Audit(home.audit).append("made", fingerprint=own_fingerprint(own))
     data = {"home": str(home.path), "settings": str(home.settings), "fingerprint": own_fingerprint(own), "new": is_new}
     lines = [
-        f"{'made' if is_new else 'kept'} this party's keys in {home.keys}: back them up where nobody else can read them",
+        f"{'made' if is_new else 'kept'} this party's keys in {home.keys}: keep a backup that nobody else can read",
         f"your fingerprint: {own_fingerprint(own)}",
         f"in words:         {spoken(own_fingerprint(own))}",
-        f"next: write your data and rules into {home.settings}, run `subn-party check`",
+        f"next: write your data and rules into {home.settings}, then run `subn-party check`",
     ]
     return Result(data, lines)
 

@@ -1,6 +1,6 @@
-"""The party's own keys on its own disk: made there, read by nobody else, and changed in one step.
+"""The party's own keys: made on its own disk, readable by nobody else, and changed in one step.
 
-It does not know the curator or what the keys sign.
+It does not know the curator or the messages that the keys sign.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Whether this party can work now: checks of its ledger, disk, clock and curator.
+"""Health of a party: checks of its ledger, disk, clock and curator.
 
 It does not know HTTP or who asks.
 """
