@@ -38,7 +38,7 @@ class _Half:
         return (power - 1) // self.p * self._scale % self.p
 
     def power(self, number: mpz, other: mpz) -> mpz:
-        """number^(p q) modulo p^2: what is raised to p there counts modulo p only."""
+        """Return number^(p q) modulo p^2: what is raised to p there counts modulo p only."""
         inner = gmpy2.powmod_sec(number % self.p, other, self.p)
         return gmpy2.powmod_sec(inner, self.p, self.p_squared)
 

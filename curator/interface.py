@@ -136,9 +136,7 @@ class StepForecast(Told):
     seconds: float
     error: Annotated[
         float | None,
-        Field(
-            description="an upper bound on the mean total variation distance of the step's tables that noise alone causes"
-        ),
+        Field(description="an upper bound on the mean total variation distance of the step's tables, by noise alone"),
     ]
 
 

@@ -102,7 +102,7 @@ class SecureLine:
                 _log.info("renewed the certificate, which was near its end")
             found = self._version()
             if found != self._seen:
-                self._certificates.context()  # try first: loading that fails half-way must not change the context in use
+                self._certificates.context()  # try first: a load that fails half-way must not change the context in use
                 self.context.load_cert_chain(self._certificates.server_file)
                 _log.info("took up a renewed certificate")
         except (SubnError, OSError) as error:  # TLS errors are OSErrors

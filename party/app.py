@@ -25,15 +25,15 @@ from party.pages.sessions import Door
 from party.routes import LocalInterface
 from protocol.errors import SubnError
 
-_BEARER = HTTPBearer(auto_error=False, description=f"what stands in the home's file {TOKEN_FILE!r}")
-# Nothing about requests is recorded or exported but the service's own log.
+_BEARER = HTTPBearer(auto_error=False, description=f"the content of the home's file {TOKEN_FILE!r}")
+# Nothing about requests is recorded or exported except in the service's own log.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 
 def make_app(
     opened: OpenHome, token: str, health: Health, line: Curator | None = None, door: Door | None = None
 ) -> FastAPI:
-    """`line` leads to the curator; what `health` finds wrong, /readyz says."""
+    """Make the local interface. `line` connects to the curator; /readyz reports what `health` finds wrong."""
     door = door or Door()
     app = FastAPI(
         title="dp-subn party",
@@ -63,7 +63,7 @@ def _guard(*tokens: str) -> Callable[..., None]:
 
 
 def add_metrics(app: FastAPI, metrics: Metrics, tokens: tuple[str, ...]) -> None:
-    """For the data owner's own Prometheus, which needs no more than a token for this."""
+    """Add metrics for the data owner's own Prometheus, which needs only the metrics token."""
 
     @app.get("/metrics", dependencies=[Depends(_guard(*tokens))], summary="Metrics, for Prometheus")
     def scrape() -> Response:

@@ -1,20 +1,20 @@
-"""What can go wrong at a party, as branches of `protocol.errors`.
+"""Errors of a party, as branches of `protocol.errors`.
 
 SubnError
 ├── OperatorError
 │   └── SettingsError        party.toml, or a file that it names, cannot be used
 ├── PolicyRefusal            the data owner's rules do not allow what is asked
-│   └── BudgetExhausted      (also a LedgerError) it costs more than is left
-├── TalkError                no answer of the curator can be used
-│   ├── Unreachable          nobody answers, or whoever answers says "later": worth another try
+│   └── BudgetExhausted      (also a LedgerError) a run or step costs more than is left
+├── TalkError                the curator gives no usable answer
+│   ├── Unreachable          no server answers, or the server says "later": worth another try
 │   ├── Untrusted            no TLS with the pinned CA, or an answer without the signature of the pinned curator
-│   └── Declined             the curator says no, and why (its problem+json)
-└── LedgerError              the ledger, or the audit log, must not or cannot go on
+│   └── Declined             the curator refuses, with a reason (its problem+json)
+└── LedgerError              the ledger or the audit log cannot be used
     ├── BudgetExhausted
-    ├── AnsweredOtherwise    (also a PeerError) a step is asked for again, but with another request
-    ├── RolledBack           this party signed answers that its ledger does not know
+    ├── AnsweredOtherwise    (also a PeerError) a second, different request for an answered step
+    ├── RolledBack           the ledger lacks answers that this party has signed
     ├── HomeInUse            another process serves this home
-    ├── DiskFull             nothing was written; there is no room
+    ├── DiskFull             nothing was written: the disk is full
     └── Unreadable           a file of the home is damaged, or not of this version
 
 It does not know exit codes or HTTP: the shell maps the tree in one place.

@@ -28,7 +28,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         move(draft, path)
-    except BaseException:  # also Ctrl-C: half a file is of nobody
+    except BaseException:  # also on Ctrl-C: no half file may remain
         draft.unlink(missing_ok=True)
         raise
 
@@ -40,7 +40,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Put a file that is on disk already in the target's place, and see the new name to disk."""
+    """Put a file that is on disk already in the target's place, and write the new name to disk."""
     os.replace(source, target)
     sync_folder(target.parent)
 

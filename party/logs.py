@@ -1,6 +1,6 @@
 """The service's log: one JSON line per event on standard error.
 
-It does not know what is logged; whoever logs keeps rows, counts and keys out.
+It does not know what is logged: callers keep rows, counts and keys out.
 """
 
 import logging
@@ -23,17 +23,17 @@ def silent(_event: str, **_fields: Any) -> None:
 
 def json_log(event: str, **fields: Any) -> None:
     line = {"time": utc_now(), "event": event, **fields}
-    with suppress(OSError):  # a full disk, or a pipe that nobody reads any more, must not end the service
+    with suppress(OSError):  # a full disk or a closed pipe must not end the service
         print(printable_json(line), file=sys.stderr, flush=True)
 
 
 def places(error: BaseException) -> list[str]:
-    """Where it happened. Privacy: never its text, which might quote a value of a table."""
+    """File and line of every frame of an error. Privacy: never its text, which might quote a value of a table."""
     return [f"{frame.filename}:{frame.lineno}" for frame in reversed(traceback.extract_tb(error.__traceback__))]
 
 
 class JsonLines(logging.Handler):
-    """What libraries log, in the same form."""
+    """Write what libraries log in the form of `json_log`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = {}

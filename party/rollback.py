@@ -1,4 +1,4 @@
-"""Whether the ledger was set back: answers that this party has signed and that its ledger does not know.
+"""Detection of a ledger that was set back: it lacks answers that this party has signed.
 
 It does not know how receipts come from the curator.
 """
@@ -14,12 +14,15 @@ from protocol.messages.signatures import RECEIPT, receipt_text_of_digest
 
 
 def lost(opened: OpenHome, receipts: Sequence[SentReceipt]) -> list[SentReceipt]:
-    """Answers that this party has signed and that its ledger does not know."""
+    """Receipts of answers that this party has signed and that its ledger lacks."""
     return opened.ledger.check_against([receipt for receipt in receipts if _is_own(opened, receipt)])
 
 
 def check_not_rolled_back(opened: OpenHome, receipts: Sequence[SentReceipt]) -> None:
-    """Privacy: who goes on with an old ledger spends a second time what it has forgotten."""
+    """Raise RolledBack if the ledger was set back.
+
+    Privacy: a party that goes on with an old ledger spends a second time what the ledger has forgotten.
+    """
     missing = lost(opened, receipts)
     if missing:
         opened.audit.append("rolled back", answers=len(missing))

@@ -25,16 +25,16 @@ class Reason(BaseModel):
 
 
 class LocalInterface:
-    """Answers from one open home; `door` lets whoever has the token into the pages."""
+    """The local interface to one open home; `door` issues sign-in tickets for the pages."""
 
     def __init__(self, opened: OpenHome, door: Door) -> None:
         self._opened, self._door = opened, door
 
     def router(self) -> APIRouter:
         router = APIRouter(prefix="/v1")
-        router.get("/requests", summary="Everything that was ever asked")(self.requests)
+        router.get("/requests", summary="All requests")(self.requests)
         router.get("/requests/{run}", summary="One run")(self.request)
-        router.post("/requests/{run}/accept", summary="Take part in a run that waits for your word")(self.accept)
+        router.post("/requests/{run}/accept", summary="Take part in a run that needs your decision")(self.accept)
         router.post("/requests/{run}/refuse", summary="Do not take part, for this reason")(self.refuse)
         router.get("/ledger", summary="What was spent, by data set, and every answer that cost it")(self.ledger)
         router.get("/audit", summary="The audit log, newest first")(self.log)

@@ -32,14 +32,17 @@ from protocol.errors import SubnError
 
 
 def serve(home: Home, log: Log, **seams: Any) -> None:
-    """Until SIGTERM or SIGINT; raises what makes serving impossible. `seams` are those of `client.Curator`."""
+    """Serve until SIGTERM or SIGINT; raise the error that makes serving impossible.
+
+    `seams` are passed to `client.Curator`.
+    """
     with served_alone(home.lock), open_home(home) as opened, _listening(opened) as listener:
         asyncio.run(_serve(opened, listener, log, seams))
 
 
 async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dict[str, Any]) -> None:
     signing, curator = opened.keys.identity.signing, opened.curator
-    # One attempt per request: the worker waits between them, and says that it does.
+    # One attempt per request: the worker waits between attempts, and logs that it waits.
     key, ca = bytes.fromhex(curator.key), pinned_ca(opened.home, curator)
     async with Curator(curator.url, curator.name, signing, key, ca=ca, tries=1, **seams) as line:
         health = Health(opened, lambda: worker.trouble)
@@ -66,7 +69,7 @@ async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dic
                 await work
             except SubnError:
                 raise
-            except Exception as error:
+            except Exception as error:  # Privacy: the text of an unforeseen error might quote a value.
                 log("mistake", kind=type(error).__name__, at=places(error))
                 raise SubnError(reason) from None
 
@@ -75,7 +78,7 @@ def _why_stopped(work: "asyncio.Task[None]") -> str:
     if not work.done():
         return "asked to stop"
     error = work.exception()
-    # Privacy: the text of an error that nobody foresaw might quote a value.
+    # Privacy: the text of an unforeseen error might quote a value.
     return str(error) if isinstance(error, SubnError) else f"a mistake in this program: {type(error).__name__}"
 
 
@@ -87,15 +90,15 @@ def _listening(opened: OpenHome) -> Iterator[socket.socket]:
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise SettingsError(
-            f"{host}:{port} cannot be listened at ({why}): stop who holds it, or set another port under [local] in "
-            f"{opened.home.settings}"
+            f"the service cannot listen at {host}:{port} ({why}): stop the program that uses this port, or set another "
+            f"port under [local] in {opened.home.settings}"
         ) from None
     with listener:
         yield listener
 
 
 class _Server(uvicorn.Server):
-    """Signals are this module's business: the ledger must see the end of an answer that is being worked out."""
+    """A server that leaves signals to this module: an answer under way must reach the ledger before the end."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,9 +1,9 @@
-"""Where a party's rows come from: CSV (also gzipped), Parquet, or a database; they become columns of codes in batches.
+"""Sources of a party's rows: CSV (also gzipped), Parquet, or a database, read in batches into columns of codes.
 
 It does not know runs or the ledger.
 
-Privacy: what is said about a row names its number, the column and the class of the value, and stays with the data
-owner. Messages of drivers and parsers may quote values, so that only their class is repeated.
+Privacy: a message about a row names the row's number, the column and the class of the value, and stays with the data
+owner. Messages of drivers and parsers may quote values, so only the class of such an error is repeated.
 """
 
 import csv
@@ -34,14 +34,14 @@ UNNAMED = "a row without its person's key"
 
 @dataclass(frozen=True)
 class Findings:
-    """What `subn-party check` shows to the data owner, and to nobody else."""
+    """The findings of `subn-party check`, shown to the data owner and to nobody else."""
 
     rows: int
     problems: tuple[Problem, ...]
 
 
 def load(folder: Path, dataset: Dataset, schema: Schema) -> list[Codes]:
-    """One column of codes per attribute; DataError for the first value that the schema or the settings do not cover."""
+    """Read one column of codes per attribute; raise DataError at the first value that no rule covers."""
     coder = Coder(schema, dataset.out_of_range, _called(folder, dataset))
     with _opened(folder, dataset, schema) as (header, rows):
         coder.columns(header)
@@ -51,12 +51,12 @@ def load(folder: Path, dataset: Dataset, schema: Schema) -> list[Codes]:
         number, what = row
         raise DataError(f"{_called(folder, dataset)}, row {number}, column {quoted(keys.column)}: {what}; correct it")
     if not len(codes[0]):
-        raise DataError(f"{_called(folder, dataset)}: it has no rows; a party needs at least one")
+        raise DataError(f"{_called(folder, dataset)}: the source has no rows; a party needs at least one row")
     return codes
 
 
 def check(folder: Path, dataset: Dataset, schema: Schema) -> Findings:
-    """Everything that the schema does not cover, by column and class, before any rule of the settings is applied."""
+    """Count the values that the schema does not cover, by column and class, before any rule of the settings applies."""
     coder = Coder(schema, dataset.out_of_range, _called(folder, dataset))
     with _opened(folder, dataset, schema) as (header, rows):
         coder.columns(header)
@@ -76,12 +76,12 @@ class _Counted:
 
 
 class _Keys:
-    """The person keys of all rows, as 128-bit hashes: what must be unique need not be remembered."""
+    """The person keys of all rows, kept as 128-bit hashes, which suffice to find repeated keys."""
 
     def __init__(self, header: Row, dataset: Dataset, source: str) -> None:
         self.column = dataset.person_key or ""
         if dataset.person_key is not None and list(header).count(self.column) != 1:
-            raise DataError(f"{source}: the person key {quoted(self.column)} is no single column; correct its name")
+            raise DataError(f"{source}: the person key {quoted(self.column)} names no single column; correct its name")
         self._place = None if dataset.person_key is None else list(header).index(self.column)
         self._hashes = bytearray()
         self._empty: list[int] = []
@@ -94,7 +94,7 @@ class _Keys:
             key = row[place] if place < len(row) else ""
             if not key:
                 self._empty.append(number)
-            # A row without a key is its own number's: missing once, it is not a person twice.
+            # A row without a key gets a key of its own (its number), so that two such rows do not count as one person.
             self._hashes += blake2b((key or f"\0{number}").encode(), digest_size=16).digest()
             yield row
 
@@ -107,7 +107,7 @@ class _Keys:
         return [problem for problem in found if problem.count]
 
     def _repeated(self) -> NDArray[np.intp]:
-        """The rows whose key was met before."""
+        """The rows whose key occurs in an earlier row."""
         hashes = np.frombuffer(bytes(self._hashes), dtype="V16")
         _, first = np.unique(hashes, return_index=True)
         again = np.ones(hashes.size, dtype=np.bool_)
@@ -117,7 +117,7 @@ class _Keys:
 
 @contextmanager
 def _opened(folder: Path, dataset: Dataset, schema: Schema) -> Iterator[tuple[Row, Rows]]:
-    """The header and the rows, as text. What reads a kind of source is imported when a source is of that kind."""
+    """The header and the rows, as text. Readers of Parquet and databases are imported only when needed."""
     wanted = {*schema.names, *([dataset.person_key] if dataset.person_key else [])}
     if dataset.is_database:
         from party.readers.database import database_rows

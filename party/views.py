@@ -1,6 +1,6 @@
-"""What the data owner is shown of invitations and of the account: as data, and in plain words.
+"""Views of invitations and of the account for the data owner: as data, and in plain words.
 
-It does not know how decisions are made or carried out. Everything here is public or the owner's own bookkeeping.
+It does not know how decisions are made or carried out. All facts are public or the owner's own bookkeeping.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ from protocol.run.agreement import agree
 from protocol.tables.schema import Schema
 
 STATES = {
-    "asked": "waits for your word",
+    "asked": "needs your decision",
     "accepted": "accepted, about to join",
-    "refused": "refused, about to say so",
+    "refused": "refused, not sent to the curator yet",
     "active": "under way",
     "ended": "over",
 }
@@ -32,17 +32,17 @@ _PLACES = 6
 
 
 def described(opened: OpenHome, request: Request) -> dict[str, Any]:
-    """One invitation: who asks, what is read in each phase, what it costs, what remains."""
+    """Describe an invitation: who asks, what each step reads, what the run costs, and what remains."""
     return summary(opened, request) | {"steps": _steps(opened, request)}
 
 
 def listed(opened: OpenHome, request: Request) -> dict[str, Any]:
-    """The same as one of many: for a run that is over, its steps are not worked out again."""
+    """Describe an invitation in a list: for a run that is over, its steps are left out."""
     return summary(opened, request) | {"steps": _steps(opened, request) if request.state != "ended" else []}
 
 
 def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
-    """The same without what has to be worked out from the plan."""
+    """Describe an invitation without its steps, which have to be worked out from the plan."""
     plan, schema = Plan.model_validate_json(request.plan), schema_in(request.schema_text)
     facts: dict[str, Any] = {
         "run": request.run,
@@ -75,7 +75,7 @@ def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
 
 
 def promise(facts: dict[str, Any]) -> str:
-    """What the run means for one person; `owners_conditions` belong to it."""
+    """State what the run means for one person. Always show it with `owners_conditions`."""
     is_over = facts["state"] in ("refused", "ended")
     epsilon = Fraction(facts["spent"] if is_over else facts["price"])
     return about_one_person(epsilon, Fraction(facts["spent_delta" if is_over else "delta"]), is_over)
@@ -83,7 +83,7 @@ def promise(facts: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=256)
 def schema_in(text: str) -> Schema | None:
-    """What an invitation brought as its schema, if it is one: it has not been judged yet when it is noted."""
+    """Parse the schema of an invitation; None if the text is none, as invitations are noted before they are judged."""
     try:
         return Schema.parse(text)
     except SubnError:
@@ -119,14 +119,14 @@ def line_of(entry: Entry) -> dict[str, Any]:
 
 
 def amount(text: str) -> str:
-    """A budget as people read it: decimal where that is exact, else about so much, and the fraction that it is."""
+    """Write a budget for people: a decimal if that is exact, otherwise a rounded decimal and the exact fraction."""
     value = Fraction(text)
     decimal = f"{float(value):.{_PLACES}f}".rstrip("0").rstrip(".") or "0"
     return decimal if Fraction(decimal) == value else f"about {float(value):.4g} ({value})"
 
 
 def in_words(facts: dict[str, Any]) -> Iterator[str]:
-    """The same for reading, line by line."""
+    """Describe an invitation in words, line by line."""
     yield f"run {facts['run']}: {STATES[facts['state']]}{_ending(facts)}"
     yield f"  wanted      a synthetic table of {facts['synthetic_rows']:,} rows, by {facts['method']}"
     yield f"  your data   {facts['dataset'] or 'none: no data set of yours has this schema'}"
@@ -153,14 +153,14 @@ def _member(opened: OpenHome, plan: Plan, place: int) -> dict[str, Any]:
 
 
 def _committed(facts: dict[str, Any]) -> Fraction:
-    """What the data set has spent and set aside, this run included."""
+    """The epsilon that the data set has spent and set aside, including this run."""
     budget = facts["budget"] or {"spent": "0", "reserved": "0"}
     is_to_come = facts["state"] in ("asked", "accepted")
     return Fraction(budget["spent"]) + Fraction(budget["reserved"]) + (Fraction(facts["price"]) if is_to_come else 0)
 
 
 def _steps(opened: OpenHome, request: Request) -> list[dict[str, Any]]:
-    """What this party is asked in every step; nothing if no party can agree to the plan. Only shown, not judged."""
+    """The tasks of this party, by step, for display only; none if no party can agree to the plan."""
     found = _worked_out(request.plan, request.schema_text)
     if found is None:
         return []
@@ -176,7 +176,7 @@ def _steps(opened: OpenHome, request: Request) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=64)
 def _worked_out(plan: str, schema_text: str) -> tuple[Terms, Forecast] | None:
-    """Kept, because a page that is looked at again and again shows the same plan."""
+    """Terms and forecast of a plan, cached because pages are reloaded often; None if no party can agree to it."""
     try:
         terms = agree(Plan.model_validate_json(plan), Schema.parse(schema_text), smallest_key=0)
         return terms, forecast(terms)
@@ -212,24 +212,24 @@ def _about_parties(facts: dict[str, Any]) -> Iterator[str]:
 
 def _about_steps(steps: list[dict[str, Any]]) -> Iterator[str]:
     if steps:
-        yield f"  {'phase':20} {'tables':>8} {'cells':>12} {'bytes':>12}   price"
+        yield f"  {'step':20} {'tables':>8} {'cells':>12} {'bytes':>12}   price"
     for step in steps:
         what = f"{step['picks']} picks" if step["picks"] else f"{step['tables']:,}"
         yield f"  {step['step']:20} {what:>8} {step['cells']:>12,} {step['bytes']:>12,}   {amount(step['price'])}"
 
 
 def _about_money(facts: dict[str, Any]) -> Iterator[str]:
-    yield f"  price       {amount(facts['price'])} in all; {amount(facts['spent'])} of it is spent"
+    yield f"  price       epsilon {amount(facts['price'])} in total; {amount(facts['spent'])} of it is spent"
     if facts["delta"] != "0":
         yield f"  delta       {amount(facts['delta'])}; {amount(facts['spent_delta'])} of it is spent"
     budget = facts["budget"]
     if budget is not None:
         yield (
-            f"  budget      {amount(budget['total'])} for ever: {amount(budget['spent'])} spent, "
+            f"  budget      epsilon {amount(budget['total'])} for all runs: {amount(budget['spent'])} spent, "
             f"{amount(budget['reserved'])} set aside, {amount(budget['left'])} left"
         )
         if facts["state"] == "asked":
             remains = max(Fraction(0), Fraction(budget["left"]) - Fraction(facts["price"]))
-            yield f"  afterwards  {amount(str(remains))} would be left"
+            yield f"  afterwards  epsilon {amount(str(remains))} would be left"
             yield f"  it means    {promise(facts)}"
             yield from (f"              {one}" for one in owners_conditions(facts["insiders"]))

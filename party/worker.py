@@ -1,10 +1,10 @@
-"""The party at work: fetches tasks, has them answered, delivers the answers; it goes on where a kill left it.
+"""The worker: it fetches tasks, has them answered and delivers the answers, and resumes after a kill.
 
 It does not know how a task is answered (`party.answering.answering`) or how requests are signed
 (`party.curator_link.client`).
 
-Every state of waiting is one log line, and nothing that goes wrong ends the work: it is said, and tried again. The
-one exception is a ledger that was set back: with it, nothing is answered until the data owner has acknowledged that.
+Each wait is logged once. Errors are logged and retried; none of them stops the worker. The one exception is a ledger
+that was set back: nothing is answered until the data owner has acknowledged the forgotten answers.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from party.rollback import check_not_rolled_back
 from protocol.errors import SubnError
 from protocol.messages.http import ENDS, LONGEST_POLL
 
-DECISION_SECONDS = 5  # how soon the data owner's word is noticed, and the end of a run
+DECISION_SECONDS = 5  # at most until the data owner's decision, or the end of a run, is noticed
 
 
 class Worker:
-    """`trouble` says what stands in the way just now, if anything does."""
+    """The worker of one party; `trouble` is what keeps it from working at the moment, or None."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Worker:
         log: Log = silent,
         heard: Callable[[int], None] = lambda _difference: None,
     ) -> None:
-        """`heard` is told by how many milliseconds the curator's signed time differs from this machine's."""
+        """Make a worker. It tells `heard` by how many milliseconds the curator's signed time is ahead."""
         self._opened, self._ledger = opened, opened.ledger
         self._curator, self._answering = curator, answering
         self._sleep, self._log, self._heard = sleep, log, heard
@@ -49,25 +49,25 @@ class Worker:
         self.trouble: str | None = "not started yet"
 
     async def run(self) -> None:
-        """Until cancelled. RolledBack is raised before anything is answered."""
+        """Work until cancelled. RolledBack is raised before anything is answered."""
         while not await self._patiently(self.start):
             pass
         while True:
             await self._patiently(self.turn)
 
     async def start(self) -> None:
-        """Compare the ledger with what the curator holds; then deliver what a kill kept back."""
+        """Compare the ledger with the curator's receipts, then deliver the answers that a kill kept back."""
         self._heard(await self._curator.clock_difference())
         receipts = await self._curator.receipts()
         check_not_rolled_back(self._opened, receipts)
         open_runs = await self._settle()
         self._answering.tidy()
         for outgoing in self._answering.undelivered(receipts, open_runs):
-            with suppress(Declined):  # a curator that was set back asks for it again in its turn
+            with suppress(Declined):  # a curator that was set back will ask for the answer again
                 await self._deliver(outgoing)
 
     async def turn(self) -> None:
-        """One task, or one long poll without any."""
+        """Handle one task, or one long poll that brings none."""
         for outgoing in await asyncio.to_thread(self._answering.decided):
             await self._deliver(outgoing)
         asked = [request.run for request in self._ledger.requests("asked")]
@@ -83,11 +83,11 @@ class Worker:
         self._say_answered(answer)
         if answer is not None:
             await self._deliver(answer)
-        elif run in asked:  # a curator that does not skip what waits for the data owner would be asked without end
+        elif run in asked:  # a curator that does not skip the run would be polled without a pause
             await self._sleep(DECISION_SECONDS)
 
     def _say_answered(self, answer: Outgoing | None) -> None:
-        if answer is not None:  # Privacy: how long it took might tell of the rows, and is not said
+        if answer is not None:  # Privacy: the time it took might tell something about the rows, and is not logged
             what = {"run": answer.run, "step": answer.step, "bytes": len(answer.reply)}
             self._log("answered", **what, ciphertexts=answer.ciphertexts)
 
@@ -103,7 +103,7 @@ class Worker:
                 raise
 
     async def _settle(self) -> list[str]:
-        """Close what the curator says is over; the runs that go on are returned."""
+        """End the runs that the curator says are over; return the runs that go on."""
         known = {request.run for request in self._ledger.requests() if request.state != "ended"}
         found = await self._curator.my_runs()
         for run in found:
@@ -114,7 +114,7 @@ class Worker:
         return [run.run for run in found if run.state not in ENDS]
 
     def _poll_seconds(self) -> int:
-        """Long, unless something may come that is no task: the data owner's word, or the end of a run."""
+        """Seconds of a poll: short while a decision of the data owner, or the end of a run, may come."""
         is_open = any(request.state != "ended" for request in self._ledger.requests())
         return DECISION_SECONDS if is_open else LONGEST_POLL
 
@@ -125,7 +125,7 @@ class Worker:
                 self._log("waiting for the data owner's word", runs=list(asked))
 
     async def _patiently(self, action: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it was done; if something stands in the way, say so and wait a while."""
+        """Return whether the action succeeded; log an error and wait for a while."""
         try:
             await action()
         except RolledBack:

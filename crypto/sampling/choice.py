@@ -120,7 +120,7 @@ def cumulative_weights(
 
 
 def _weights(behind: NDArray[np.uint64], rate: Fraction, bits: int) -> NDArray[np.object_]:
-    """2**bits exp(-rate * behind), rounded down and lifted: for lifted w and p, the lifted w p / 2**bits, and so on."""
+    """Return 2**bits exp(-rate * behind), rounded down and lifted: lifted factors give a lifted product."""
     behind = np.minimum(behind, np.uint64(min(_negligible(rate, bits), 2**64 - 1)))
     lift_bits = bits + _LIFT_BITS
     lifts = (1 << 2 * lift_bits) + (1 << (lift_bits + bits))

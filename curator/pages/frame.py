@@ -102,8 +102,8 @@ def refuse_other_origins(request: Request) -> None:
     origin, own = request.headers.get("Origin"), f"{request.url.scheme}://{request.headers.get('Host', '')}"
     if origin not in (None, own):
         raise Forbidden(
-            f"this form was sent from another site than {own}: nothing was changed. Use the form on this page (a proxy in front has to pass on the "
-            "Host header as the browser sends it)"
+            f"this form was sent from another site than {own}: nothing was changed. Use the form on this page "
+            "(a proxy in front has to pass on the Host header as the browser sends it)"
         )
 
 

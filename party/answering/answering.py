@@ -1,10 +1,10 @@
-"""What a party makes of a task: the order of effects on which its promise rests.
+"""Answers of a party to tasks, with their effects in the order on which the party's promise rests.
 
-It does not know how tasks come or how answers leave. Whatever it returns has been in the ledger before.
+It does not know how tasks come or how answers leave. Every answer that it returns is in the ledger already.
 
-For every task: already answered? the same bytes. Another request for that step? refuse. Else check it against plan
-and schedule, price it by the party's own terms, look at the budget, compute, and write charge, bytes and kept state
-in one transaction. Only then may anything leave.
+A task that was answered before gets the same bytes. Another request for an answered step is refused. Any other task is
+checked against plan and schedule and priced by the party's own terms. Then the budget is checked and the answer is
+computed. One transaction writes charge, bytes and kept state. Only then may anything leave.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class _Joined:
-    """A run in which this party takes part, as far as it has got."""
+    """A run in which this party takes part, after its last answer."""
 
     terms: Terms = field(repr=False)
     rows: Rows
@@ -70,7 +70,7 @@ class _Joined:
 
 
 class Answering:
-    """`stream`, `sums` and `smallest_key` are the seams of tests and experiments; a service leaves them alone."""
+    """Answers from one open home. Only tests and experiments set `stream`, `sums` and `smallest_key`."""
 
     def __init__(
         self,
@@ -85,12 +85,14 @@ class Answering:
         self._sums = sums
         self._smallest_key = smallest_key
         self._joined: dict[str, _Joined] = {}
-        self._log_may_lag = True  # behind the ledger: nobody knows yet how the process before this one ended
+        self._log_may_lag = (
+            True  # the log may lack entries of the ledger: the process before this one may have been killed
+        )
 
     def handle(self, run: str, data: bytes) -> Outgoing | None:
-        """The answer to a task that the curator sent under the name `run`; None while the data owner has the word.
+        """Answer a task that the curator sent under the name `run`; None until the data owner has decided.
 
-        Which run a task belongs to follows from its plan's hash. The name counts only where the plan is unknown.
+        The run that a task belongs to follows from its plan's hash. The name counts only where the plan is unknown.
         """
         self._catch_up()
         task = decode(data, CURATOR)
@@ -101,14 +103,14 @@ class Answering:
         raise OutOfTurn(CURATOR, f"sent {task.kind!r}, which only parties send")
 
     def decided(self) -> list[Outgoing]:
-        """Answers to invitations that were decided while no task was at hand: by the data owner, or before a kill."""
+        """Answer the invitations that the data owner has decided, or that were decided before a kill."""
         self._catch_up()
         waiting = [request for state in ("accepted", "refused", "active") for request in self._ledger.requests(state)]
         answers = [self._answer_invitation(r) for r in waiting if self._ledger.answered(r.run, JOINING) is None]
         return [one for one in answers if one is not None]
 
     def undelivered(self, receipts: Iterable[SentReceipt], open_runs: Iterable[str]) -> list[Outgoing]:
-        """What a kill kept from leaving: answers in the ledger for which the curator has no receipt."""
+        """Answers in the ledger for which the curator has no receipt, because a kill kept them from leaving."""
         self._catch_up()
         arrived = {(receipt.plan, receipt.step, receipt.digest) for receipt in receipts}
         return [
@@ -121,7 +123,7 @@ class Answering:
         ]
 
     def settle(self, run: str, outcome: str, reason: str) -> None:
-        """The curator says that a run is over: free what is set aside, destroy what only the run needed."""
+        """End a run that the curator says is over: free the epsilon set aside, destroy what only the run needed."""
         self._audit.append("settled", run=run, outcome=outcome, reason=reason)
         self._forget(self._ledger.settle(run, outcome, reason))
 
@@ -129,7 +131,7 @@ class Answering:
         """Remove rows of runs that a kill ended before they could be removed."""
         active = {request.plan_hash for request in self._ledger.requests("active")}
         for file in self._opened.home.rows.glob("*"):
-            if file.suffix != ".rows" or file.stem not in active:  # drafts are of nobody any more
+            if file.suffix != ".rows" or file.stem not in active:  # a draft was left by a kill
                 file.unlink()
 
     # The invitation
@@ -147,10 +149,10 @@ class Answering:
             return self._object(run, self._ledger.request(run), task, error)
 
     def _judged(self, task: Invitation) -> tuple[Request, Sequence[Codes] | None]:
-        """The policy's word on a new invitation, audited, then kept: after a kill in between it is said again.
+        """Judge a new invitation by the policy, log the verdict, then keep it; a kill in between logs it twice.
 
-        With the table that it rests on, so that joining at once need not read it a second time. A run that waits for
-        the data owner does not keep it: the table is read again when the owner has decided.
+        The table behind the verdict is returned too, so that joining at once need not read it a second time. For a run
+        that waits for the data owner, the table is not kept: it is read again when the owner has decided.
         """
         found, run, plan = examined(self._opened, task, self._smallest_key), task.proposal.run, task.plan
         decision, reasons = found.verdict.decision, found.verdict.reasons
@@ -172,7 +174,7 @@ class Answering:
         return request, found.codes
 
     def _answer_invitation(self, request: Request, codes: Sequence[Codes] | None = None) -> Outgoing | None:
-        """What the ledger says of an invitation, made into an answer; `codes` is the table if it has just been read."""
+        """Answer an invitation as the ledger says; `codes` is the table if it has just been read."""
         stored = self._stored(request, JOINING)
         if stored is not None or request.state == "asked":
             return stored
@@ -184,13 +186,13 @@ class Answering:
                 raise PolicyRefusal(_why_refused(request))
             return self._join(request, asked, codes)
         except DataError:
-            # Privacy: where a table does not fit is the data owner's to know, who asks `subn-party check`.
+            # Privacy: only the data owner may know where a table does not fit; `subn-party check` tells.
             return self._decline(request, JOINING, asked, PolicyRefusal(_UNFIT))
         except (PlanError, PolicyRefusal) as error:
             return self._decline(request, JOINING, asked, error)
 
     def _join(self, request: Request, asked: str, codes: Sequence[Codes] | None) -> Outgoing:
-        """Set the whole price aside and freeze the rows; then say yes."""
+        """Set the whole price aside and freeze the rows, then accept."""
         terms, dataset = self._terms(request), request.dataset or ""
         me, codes = place_in(self._opened, terms), codes or loaded(self._opened, dataset, terms.schema)
         budget = self._opened.budget(dataset)
@@ -237,7 +239,7 @@ class Answering:
         return replace(sent, ciphertexts=task_cost(terms, step, task).ciphertexts)
 
     def _taken_up(self, request: Request) -> _Joined:
-        """The run in memory, or as the process before this one left it."""
+        """Return the run from memory, or restore it as the process before this one left it."""
         if request.run not in self._joined:
             kept = self._ledger.kept(request.run)
             if request.state != "active":
@@ -259,7 +261,7 @@ class Answering:
     def _record(
         self, request: Request, asked: str, mechanism: str, joined: _Joined, step: Step, reply: Reply
     ) -> Outgoing:
-        """Charge, bytes and state in one transaction; memory follows only then."""
+        """Record charge, bytes and state in one transaction; only then change the state in memory."""
         run, me = request.run, joined.kept.state.me
         charge, delta = step.charge(me), step.delta(me)
         is_last = joined.kept.state.due is None
@@ -284,7 +286,7 @@ class Answering:
         return self._outgoing(run, request.plan_hash, step.name, (charge, delta), data)
 
     def _decline(self, request: Request, step: str, asked: str, error: SubnError) -> Outgoing:
-        """A refusal as the step's answer; it ends the run."""
+        """Refuse as the step's answer, which ends the run."""
         reason = str(error)[:_LONGEST_REASON]
         refusal = encode(Refusal(plan=request.plan_hash, step=step, reason=reason))
         data = self._ledger.decline(request.run, step, request_digest=asked, reply=refusal, reason=reason)
@@ -293,7 +295,7 @@ class Answering:
         return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
 
     def _object(self, run: str, request: Request | None, task: Invitation | Question, error: SubnError) -> Outgoing:
-        """A refusal of what cannot be a step's answer: a second question to one step, or one of a run not joined.
+        """Refuse a task that has no place in a step: another question for an answered step, or for a run not joined.
 
         It ends the run of `request`, if there is one.
         """
@@ -331,16 +333,16 @@ class Answering:
         text = receipt_text(plan_hash, step, charge, reply, delta)
         return Outgoing(run, step, reply, sign(self._opened.keys.identity.signing, RECEIPT, text))
 
-    # Smaller things
+    # Helpers
 
     def _note(self, event: str, **fields: str | int) -> None:
-        """A line about an answer that is in the ledger already."""
+        """Log an answer that is in the ledger already."""
         self._log_may_lag = True
         self._audit.append(event, **fields)
         self._log_may_lag = False
 
     def _catch_up(self) -> None:
-        """Log what a kill or a full disk left out between ledger and log: nothing leaves that the log does not tell."""
+        """Log the answers that a kill or a full disk kept out of the log: nothing leaves before it is logged."""
         if not self._log_may_lag:
             return
         for entry in unlogged(self._opened.home.audit, self._ledger.entries()):
@@ -381,14 +383,14 @@ def _why_refused(request: Request) -> str:
 
 @contextmanager
 def _no_question_stops_the_party(task: Question) -> Iterator[None]:
-    """A question that nobody foresaw is declined: a party that stops would find it in its inbox again.
+    """Decline a question that raises an unforeseen error: a party that stops would find it in its inbox again.
 
-    Privacy: what went wrong is not said to the curator, as it might have to do with rows; the log says where.
+    Privacy: the curator is not told what went wrong, as that might depend on rows; the log says where it happened.
     """
     try:
         yield
     except SubnError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever it is, a party that stops would find the question in its inbox again
         json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
         raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error

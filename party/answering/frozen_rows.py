@@ -1,9 +1,9 @@
-"""The coded rows of a run, as they were when this party joined it: in a file of the party's own, until the run ends.
+"""Files with the coded rows of a run, as they were when this party joined it, kept until the run ends.
 
 It does not know where rows come from (`party.source`).
 
-Privacy: a row that is corrected between two answers of one run could lie open in their difference, so that a run
-goes on with the rows that it began with, even after a restart.
+Privacy: if a row were corrected between two answers of one run, their difference could reveal it. A run therefore goes
+on with the rows that it began with, even after a restart.
 """
 
 import json
@@ -21,7 +21,7 @@ from protocol.tables.schema import Schema
 
 
 def freeze(folder: Path, plan_hash: str, schema: Schema, codes: Sequence[Codes]) -> None:
-    """On disk when it returns, whole or not at all."""
+    """Write the rows as a whole file, which is on disk when the function returns."""
     header = canonical_json({"schema": schema.hash, "rows": len(codes[0])}) + b"\n"
     checksum = sha256(header)
     try:
@@ -56,7 +56,7 @@ def thaw(folder: Path, plan_hash: str, schema: Schema) -> list[Codes]:
 
 
 def forget(folder: Path, plan_hash: str) -> None:
-    """The run is over."""
+    """Remove the rows of a run that is over."""
     _file(folder, plan_hash).unlink(missing_ok=True)
 
 

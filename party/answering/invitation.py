@@ -1,6 +1,6 @@
-"""An invitation, looked at before anybody answers it: what would be run on which table, at what price, and if it may.
+"""Examination of an invitation before it is answered: the data set, the price, and the verdict of the rules.
 
-It does not know the ledger's requests or how an answer is made. Nothing of the rows but their number is used.
+It does not know the ledger's requests or how an answer is made. It uses nothing of the rows but their number.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Examined:
 
 
 def examined(opened: OpenHome, task: Invitation, smallest_key: int) -> Examined:
-    """The data owner's rules, applied; whatever cannot work is refused with its reason."""
+    """Apply the data owner's rules to an invitation; one that cannot work is refused with its reason."""
     dataset, price, delta = None, Fraction(0), Fraction(0)
     try:
         terms = _agreed(task, smallest_key)
@@ -52,7 +52,7 @@ def examined(opened: OpenHome, task: Invitation, smallest_key: int) -> Examined:
 def loaded(opened: OpenHome, dataset: str, schema: Schema) -> Sequence[Codes]:
     """The data set's columns of codes.
 
-    Privacy: which value of which row does not fit is for the data owner alone; the refusal does not repeat it.
+    Privacy: only the data owner may know which value of which row does not fit; the refusal does not repeat it.
     """
     if dataset not in opened.settings.datasets:
         raise PolicyRefusal(f"this party no longer has the data set {dataset!r}")
@@ -66,7 +66,7 @@ def loaded(opened: OpenHome, dataset: str, schema: Schema) -> Sequence[Codes]:
 
 
 def place_in(opened: OpenHome, terms: Terms) -> int:
-    """Which member of the plan this party is: the one with its signing key, and with all else that it is known by."""
+    """This party's index among the plan's members, found by its signing key; name and exchange key must match too."""
     identity, name = opened.keys.identity, opened.curator.name
     own = (identity.signing.public, identity.exchange.public)
     for place, member in enumerate(terms.plan.members):

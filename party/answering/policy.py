@@ -22,7 +22,7 @@ class Verdict:
 
 
 def judge(policy: Policy, peers: Mapping[str, Peer], terms: Terms, me: int, budget: Budget) -> Verdict:
-    """What breaks a rule is refused for every reason at once; what breaks none may still need the owner's word."""
+    """Refuse a run that breaks rules, with every reason; a run that breaks none may still need the owner's decision."""
     plan = terms.plan
     broken = (*_about_the_run(policy, plan), *_about_money(policy, terms, me, budget), *_about_keys(peers, plan))
     if broken:

@@ -1,8 +1,8 @@
-"""A party's state of a run as bytes that outlive the process: JSON, nothing in it is ever executed.
+"""A party's state of a run as bytes that outlive the process: JSON, of which nothing is ever executed.
 
-It does not know where the bytes are kept. They hold secrets of the run, so the place must be the party's own.
+It does not know where the bytes are kept. They hold secrets of the run, so only the party may read them.
 
-What follows from plan, keys and secrets is not kept but worked out again, with fresh randomness.
+Everything that follows from plan, keys and secrets is not kept but computed again, with fresh randomness.
 """
 
 import base64
@@ -57,7 +57,7 @@ def to_bytes(kept: Kept) -> bytes:
 def from_bytes(
     data: bytes, terms: Terms, me: int, identity: Identity, stream: Stream, sums: PartySums | None = None
 ) -> Kept:
-    """The state to go on from. `sums` replaces the cryptography in experiments.
+    """Restore the state after the last answer. `sums` replaces the cryptography in experiments.
 
     Privacy: `stream` is a fresh one, so that no re-randomiser of the former process is used again.
     """
@@ -72,7 +72,7 @@ def from_bytes(
         noise = dict(_noise_table(entry) for entry in content["noise"])
         answered = int(content["answered"])
     except (ValueError, KeyError, TypeError, ValidationError, MalformedKey):
-        # What the bytes hold is secret: the refusal repeats none of it.
+        # The bytes are secret: the error repeats none of them.
         raise Unreadable("the state kept of this run is damaged; the run cannot go on") from None
     state = PartyState(terms, me, identity, run_key, run_keys, share, answered, sums, noise)
     if sums is None and keys is not None:

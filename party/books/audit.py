@@ -1,7 +1,7 @@
 """The audit log: one JSON line for everything that was asked, decided, answered or refused, each chained to the last.
 
-It does not know rows: no field is there for a value or a count. Whoever changes, drops or inserts a line breaks the
-chain of hashes; that the end is missing shows only against a copy, or against the ledger.
+It does not know rows: there is no field for a value or a count. Whoever changes, drops or inserts a line breaks the
+chain of hashes. A missing end shows only in a comparison with a copy or with the ledger.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from party.errors import DiskFull, LedgerError, Unreadable
 from party.logs import utc_now
 from protocol.exact import canonical_json
 
-# What may be said of each event, and nothing else.
+# The fields of each event; no others may be logged.
 EVENTS: dict[str, frozenset[str]] = {
     "made": frozenset({"fingerprint"}),
     "enrolled": frozenset({"name", "url", "curator"}),
@@ -39,10 +39,10 @@ EVENTS: dict[str, frozenset[str]] = {
     "exported": frozenset({"what"}),
     "restored": frozenset({"made", "digest"}),  # from a backup made then
     "signed in": frozenset(),  # to the pages
-    "compared": frozenset({"run"}),  # that it was done; what was found is for the data owner's eyes
-    "mended": frozenset({"bytes"}),  # an unfinished last line was taken out
+    "compared": frozenset({"run"}),  # only that it was done: the findings are for the data owner alone
+    "mended": frozenset({"bytes"}),  # bytes of an unfinished last line that was removed
 }
-FIRST = "0" * 64  # what the first line names as its predecessor
+FIRST = "0" * 64  # the predecessor's hash in the first line
 _BLOCK = 1 << 13
 
 Field = str | int | list[str]
@@ -54,13 +54,13 @@ class Audit:
         self._now = now
 
     def append(self, event: str, **fields: Field) -> None:
-        """On disk when it returns. Several processes may write to one log."""
+        """Append an entry, which is on disk when this returns. Several processes may write to one log."""
         unknown = fields.keys() - EVENTS[event]
         assert not unknown, f"{event!r} says nothing about {sorted(unknown)}"
         with self._opened() as file:
             end = _end_of_whole_lines(file)
             torn = os.fstat(file).st_size - end
-            if torn:  # a kill cut the last write short: that line was never promised to anybody
+            if torn:  # a kill cut the last write short: nothing relies on that line yet
                 os.ftruncate(file, end)
                 end = self._write(file, end, "mended", {"bytes": torn})
             self._write(file, end, event, fields)
@@ -79,7 +79,7 @@ class Audit:
         return end + len(data)
 
     def _following(self, last: bytes) -> tuple[int, str]:
-        """Number and predecessor of the next line."""
+        """The number of the next line and the hash of its predecessor."""
         if not last:
             return 1, FIRST
         try:
@@ -89,7 +89,7 @@ class Audit:
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """Locked, so that every line follows the one before it."""
+        """Open and lock the log, so that every line follows the line before it."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -102,7 +102,7 @@ class Audit:
 
 
 def verify(path: Path) -> list[str]:
-    """What is wrong with the log: nothing, or the first break of the chain, or an unfinished end."""
+    """List the problems of the log: none, or the first break of the chain, or an unfinished end."""
     if not path.exists():
         return [f"{path}: is absent"]
     previous, number = FIRST, 0
@@ -124,7 +124,7 @@ def entries(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def readable(path: Path) -> Iterator[dict[str, Any]]:
-    """The log up to the first line that is no JSON; `verify` says what is wrong with it."""
+    """The log up to the first line that is not JSON; `verify` says what is wrong with that line."""
     try:
         yield from entries(path)
     except ValueError:
@@ -132,12 +132,12 @@ def readable(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def holds(entry: dict[str, Any], text: str) -> bool:
-    """Whether a line of the log has this text, as the log writes it."""
+    """Whether an entry contains this text, as the log writes it."""
     return text in json.dumps(entry, ensure_ascii=False)
 
 
 def unlogged(path: Path, answers: Iterable[Entry]) -> list[Entry]:
-    """Answers in the ledger that the log does not tell of: a kill came between the two, or the log was cut."""
+    """Answers in the ledger that are not in the log, because a kill came between the two or the log was cut."""
     told = list(entries(path))
     logged = {(e["run"], e["step"], e["reply"]) for e in told if e["event"] == "answered"}
     refused = {(e["run"], e["step"]) for e in told if e["event"] == "refused"}
@@ -170,7 +170,7 @@ def _break(line: bytes, number: int, previous: str) -> str:
 
 
 def _end_of_whole_lines(file: int) -> int:
-    """Just behind the last newline."""
+    """The position just after the last newline."""
     end = os.fstat(file).st_size
     while end:
         start = max(0, end - _BLOCK)

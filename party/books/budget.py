@@ -1,4 +1,4 @@
-"""How much privacy budget one data set has left.
+"""Privacy budget of one data set.
 
 It does not know plans.
 """
@@ -9,7 +9,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on a data set, and what is spent or set aside already."""
+    """The epsilon and delta of a data set: in total, spent, and set aside."""
 
     total: Fraction
     spent: Fraction

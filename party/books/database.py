@@ -1,6 +1,6 @@
-"""One SQLite file that survives a kill at any instant: opening, migrating, transactions, and what its errors mean.
+"""One SQLite file that survives a kill at any instant: opening, migration, transactions, and meanings of errors.
 
-It does not know what is stored in it.
+It does not know what the file stores.
 """
 
 import os
@@ -42,7 +42,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing, on disk when it ends; one writer at a time, in all processes together."""
+        """Run the body as one transaction, on disk when it ends; only one process writes at a time."""
         with self._turn, self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -54,7 +54,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view for several questions."""
+        """Run the body on one consistent view of the data."""
         with self._turn, self._explained():
             self._connection.execute("BEGIN")
             try:
@@ -63,9 +63,9 @@ class Database:
                 self._connection.execute("ROLLBACK")
 
     def empty_log(self) -> None:
-        """Move the write-ahead log into the file, so that what was overwritten there is nowhere else either.
+        """Move the write-ahead log into the file, so that overwritten secrets do not remain in the log.
 
-        Where that fails now, for want of room or because somebody reads, a later commit or the next opening does it.
+        If that fails now, because the disk is full or somebody reads, a later commit or the next opening does it.
         """
         with self._turn, suppress(sqlite3.OperationalError):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -116,7 +116,7 @@ class Database:
 
 
 def _create(path: Path) -> None:
-    """Secrets of active runs go inside; SQLite gives its side files the mode of the main one."""
+    """Create the file for its owner alone, as it holds secrets; SQLite gives its side files the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:

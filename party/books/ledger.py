@@ -1,10 +1,10 @@
-"""The ledger: what this party was asked, what it allowed, what it answered, and what that cost, for ever.
+"""The ledger: a permanent record of a party's requests, decisions, answers and costs.
 
-It does not know how a price is worked out, what an answer means, or how it travels.
+It does not know how a price is computed, what an answer means, or how an answer travels.
 
-Money here is privacy: exact fractions, kept as text. Every function is durable when it returns, and does all or
-nothing. What is reserved is never stored by itself: it is a run's price minus what its answers cost, while it is
-active. Answers are only ever added; triggers refuse everything else.
+Costs are privacy: exact fractions, kept as text. The effect of every function is durable when it returns, and happens
+in whole or not at all. The amount set aside is not stored: it is the price of an active run minus the cost of its
+answers. Answers are only ever added; triggers refuse everything else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +41,7 @@ from protocol.messages.http import SentReceipt
 
 __all__ = ["REFUSAL", "Entry", "Ledger", "Request", "State", "StoredReply", "utc_now"]
 
-REFUSAL = "refusal"  # the mechanism of an answer that says no
+REFUSAL = "refusal"  # the mechanism of an answer that refuses
 _RESTORED = "the ledger was restored from a time before this run's last answer"
 
 
@@ -72,7 +72,7 @@ class Ledger:
         verdict: Literal["accept", "ask", "refuse"],
         reasons: Sequence[str],
     ) -> Request:
-        """Note an invitation and what the policy says to it. Asked again, the first verdict stands."""
+        """Note an invitation and the policy's verdict. If the invitation is repeated, the first verdict stands."""
         with self._database.transaction() as db:
             known = find_request(db, run) or find_plan(db, plan_hash)
             if known is not None and (known.run, known.plan_hash) != (run, plan_hash):
@@ -92,7 +92,7 @@ class Ledger:
             return known_request(db, run)
 
     def decide(self, run: str, accept: bool, reason: str = "") -> Request:
-        """The data owner's word on a run that has not begun. The policy's refusal cannot be overruled."""
+        """Note the data owner's decision on a run that has not begun. The policy's refusal cannot be overruled."""
         wanted: State = "accepted" if accept else "refused"
         with self._database.transaction() as db:
             request = known_request(db, run)
@@ -103,7 +103,7 @@ class Ledger:
             return known_request(db, run)
 
     def reserve(self, run: str, total: Fraction, delta_total: Fraction = Fraction(0)) -> Request:
-        """Set the run's whole price aside, if the totals that its data set may ever spend allow; the run is active."""
+        """Set the run's whole price aside and make it active, if the totals of its data set allow."""
         with self._database.transaction() as db:
             request = known_request(db, run)
             if request.state == "active":
@@ -117,7 +117,7 @@ class Ledger:
             return known_request(db, run)
 
     def settle(self, run: str, outcome: str, reason: str = "") -> Request:
-        """The run is over: what it did not spend is free again, what it did stays spent, its secrets are destroyed."""
+        """End a run: the epsilon not spent is free again, the rest stays spent, and its secrets are destroyed."""
         with self._database.transaction() as db:
             if known_request(db, run).state != "ended":
                 _end(db, run, outcome, reason)
@@ -134,14 +134,14 @@ class Ledger:
             return find_plan(db, plan_hash)
 
     def requests(self, state: State | None = None) -> list[Request]:
-        """In the order in which they came."""
+        """All requests, or those in one state, in the order in which they came."""
         with self._database.reading() as db:
             return requests_in(db, state)
 
     # Answers
 
     def answered(self, run: str, step: str) -> StoredReply | None:
-        """What this step was answered with: the bytes to send again."""
+        """The stored answer to a step, to be sent again."""
         with self._database.reading() as db:
             return find_reply(db, run, step)
 
@@ -157,11 +157,11 @@ class Ledger:
         reply: bytes,
         kept: bytes | None,
     ) -> bytes:
-        """Charge a step, keep its answer and the party's state, all in one; returns the bytes that may leave.
+        """Charge a step and keep its answer and the party's state in one transaction; return the bytes that may leave.
 
         Without a state to keep, the run's secrets are destroyed.
 
-        Retry safety: these are the bytes of the first time. Privacy: noise that was drawn again never leaves.
+        Retry safety: a repeated call returns the first call's bytes. Privacy: noise that is drawn again never leaves.
         """
         with self._database.transaction() as db:
             request = known_request(db, run)
@@ -184,7 +184,7 @@ class Ledger:
         return reply
 
     def decline(self, run: str, step: str, *, request_digest: str, reply: bytes, reason: str) -> bytes:
-        """Keep a refusal as the answer to a step and end the run, all in one; returns the bytes that may leave."""
+        """Keep a refusal as a step's answer and end the run in one transaction; return the bytes that may leave."""
         with self._database.transaction() as db:
             request = known_request(db, run)
             if (stored := _same_request(db, run, step, request_digest)) is not None:
@@ -219,22 +219,22 @@ class Ledger:
             return reserved_on(db, dataset)
 
     def entries(self, dataset: str | None = None, run: str | None = None) -> list[Entry]:
-        """Every answer in the order in which they were given, then what was recovered from receipts."""
+        """All answers in the order in which they were given, then those recovered from receipts."""
         with self._database.reading() as db:
             return find_entries(db, dataset, run)
 
     # Receipts
 
     def check_against(self, receipts: Iterable[SentReceipt]) -> list[SentReceipt]:
-        """Receipts of this party's own key that the ledger does not know: it was set back, or is another one."""
+        """Receipts of this party's own key that the ledger lacks: it was set back, or belongs to another party."""
         with self._database.reading() as db:
             known = known_answers(db)
         return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
 
     def acknowledge(self, missing: Iterable[SentReceipt], dataset: str) -> None:
-        """Charge what is missing: to the run's data set where its plan is known, else to `dataset`; end those runs.
+        """Charge missing answers to their run's data set, or to `dataset` if the plan is unknown; end those runs.
 
-        A receipt is this party's statement about a plan. What run the curator says it was in, nobody has signed.
+        A receipt is this party's statement about a plan. The name of its run is the curator's word alone.
         """
         with self._database.transaction() as db:
             for receipt in missing:

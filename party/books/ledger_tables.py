@@ -1,4 +1,4 @@
-"""The ledger's tables: their SQL, step by step from version to version, and what their rows mean.
+"""The ledger's tables: their SQL, one migration per version, and the meaning of their rows.
 
 It does not know which changes are allowed (`party.books.ledger`).
 """
@@ -179,7 +179,7 @@ def find_entries(db: Connection, dataset: str | None, run: str | None) -> list[E
 
 
 def known_answers(db: Connection) -> set[tuple[str, str, str, Fraction, Fraction]]:
-    """Plan, step, digest, charge and delta of every answer that this ledger has an entry for."""
+    """Plan, step, digest, charge and delta of every answer with an entry in this ledger."""
     found = db.execute(_KNOWN_ANSWERS)
     return {(plan, step, reply, Fraction(charge), Fraction(delta)) for plan, step, reply, charge, delta in found}
 

@@ -1,4 +1,4 @@
-"""`subn-party ledger acknowledge`: charges what a ledger that was restored from a backup has forgotten.
+"""`subn-party ledger acknowledge`: charges answers that the ledger lacks because it was restored from a backup.
 
 It does not know the command line's words or how results are printed.
 """
@@ -36,10 +36,10 @@ def acknowledge(home: Home, dataset: str | None, seams: Seams) -> Result:
 
 
 def _charged_to(opened: OpenHome, missing: list[SentReceipt], dataset: str | None) -> str:
-    """Which data set pays for runs that the ledger has forgotten altogether: a receipt does not say."""
+    """The data set that pays for runs unknown to the ledger, since a receipt names no data set."""
     known = list(opened.settings.datasets)
     if dataset is None and len(known) > 1 and any(opened.ledger.request(one.run) is None for one in missing):
-        raise SettingsError(f"say with --dataset which data set the forgotten runs were about: {', '.join(known)}")
+        raise SettingsError(f"name the data set of the forgotten runs with --dataset: {', '.join(known)}")
     if dataset is not None and dataset not in known:
         raise unknown_dataset(opened, dataset)
     return dataset or known[0]

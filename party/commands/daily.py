@@ -24,7 +24,7 @@ def requests(home: Home, chosen: Any) -> Result:
             found = [one for one in opened.ledger.requests() if chosen.all or one.state != "ended"]
             facts = [views.listed(opened, request) for request in found]
     lines = [line for one in facts for line in (*views.in_words(one), "")]
-    return Result(facts, lines or ["nobody asks for anything"])
+    return Result(facts, lines or ["no open requests"])
 
 
 def accept(home: Home, chosen: Any) -> Result:
@@ -37,7 +37,7 @@ def refuse(home: Home, chosen: Any) -> Result:
 
 def ledger(home: Home, chosen: Any) -> Result:
     if chosen.action == "acknowledge":
-        from party.commands.acknowledge import acknowledge  # with HTTP, which no other command here needs
+        from party.commands.acknowledge import acknowledge  # imports HTTP, which no other command here needs
 
         return acknowledge(home, chosen.dataset, chosen.seams)
     with open_home(home) as opened:
@@ -53,7 +53,7 @@ def audit(home: Home, chosen: Any) -> Result:
     problems = audit_log.verify(home.audit)
     if chosen.action == "verify":
         count = sum(1 for _ in audit_log.entries(home.audit)) if not problems else 0
-        lines = problems or [f"{home.audit}: {count} entries, the chain is whole"]
+        lines = problems or [f"{home.audit}: {count} entries, the chain is unbroken"]
         return Result({"problems": problems, "entries": count}, lines, 1 if problems else 0)
     found = [entry for entry in audit_log.readable(home.audit) if audit_log.holds(entry, chosen.search)]
     last = found[-chosen.last :] if chosen.last > 0 else []
@@ -85,7 +85,7 @@ def backup(home: Home, chosen: Any) -> Result:
     made = backups.make(home, chosen.file)
     lines = [
         f"written to {chosen.file}: {len(made['files'])} files, and no row of any table",
-        "it holds this party's secret keys: keep it where nobody else reads, as you keep the home",
+        "the file holds your secret keys: keep it where nobody else can read it",
     ]
     return Result({"written": str(chosen.file), **made}, lines)
 
@@ -94,7 +94,7 @@ def restore(home: Home, chosen: Any) -> Result:
     found = backups.restore(home, chosen.file)
     lines = [
         f"{home.path} is as it was at {found['made']}",
-        "if it has answered anything since, `subn-party serve` stops until that is charged: "
+        "if your service has answered anything since, `subn-party serve` stops until those answers are charged: "
         "`subn-party ledger acknowledge`",
     ]
     return Result({"restored": str(home.path), **found}, lines)
@@ -109,10 +109,10 @@ def _decide(home: Home, run: str, is_accepted: bool, reason: str) -> Result:
 
 def _account_lines(accounts: dict[str, dict[str, str]]) -> list[str]:
     return [
-        f"{name}: {views.amount(one[f'{kind}total'])}{what} for ever, {views.amount(one[f'{kind}spent'])} spent, "
+        f"{name}: {what} {views.amount(one[f'{kind}total'])} for all runs, {views.amount(one[f'{kind}spent'])} spent, "
         f"{views.amount(one[f'{kind}reserved'])} set aside, {views.amount(one[f'{kind}left'])} left"
         for name, one in accounts.items()
-        for kind, what in (("", ""), ("delta_", " of delta"))
+        for kind, what in (("", "epsilon"), ("delta_", "delta"))
         if not kind or one["delta_total"] != "0" or one["delta_spent"] != "0"
     ]
 

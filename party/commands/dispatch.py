@@ -1,4 +1,4 @@
-"""Which function carries a command out. Its module is imported when the command is called, and no other.
+"""Table of the functions behind the commands. Only the module of the command that is called is imported.
 
 It does not know the command line's words.
 """
@@ -17,7 +17,7 @@ Family = Callable[[], Mapping[str, Command]]  # commands of one module by name
 
 
 def carried_out(family: Family, chosen: Namespace) -> "Result":
-    """What the chosen command of this family found."""
+    """Run the chosen command of this family and return its result."""
     from party.home.layout import Home
 
     return family()[chosen.command](Home(Path(chosen.home)), chosen)

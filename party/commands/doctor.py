@@ -1,7 +1,7 @@
-"""`subn-party doctor`: looks at everything that this party needs to take part, and says how to mend what is wrong.
+"""`subn-party doctor`: checks everything that this party needs to take part, and says how to repair what is wrong.
 
-It does not know runs. Privacy: it asks the curator nothing but what `peers` and `check` ask, and tells nobody but the
-data owner; of rows it says no more than `check`.
+It does not know runs. Privacy: it asks the curator only for its health, the roster and this party's receipts, and
+tells its findings to nobody but the data owner. About rows it says no more than `check`.
 """
 
 import platform
@@ -63,12 +63,12 @@ def _home(home: Home) -> Iterator[Finding]:
     with tempfile.TemporaryFile(dir=home.path) as file:
         file.write(b"writable?")
         file.flush()
-    yield Finding("home", "ok", f"{home.path} can be written to, and has keys")
+    yield Finding("home", "ok", f"{home.path} is writable and has keys")
     secrets = [home.path, home.keys, *home.keys.iterdir(), *home.path.glob(tokens.TOKEN_FILE)]
     yield diagnosis.modes([str(path) for path in secrets if path.stat().st_mode & 0o077])
     yield diagnosis.disk(shutil.disk_usage(home.path).free, str(home.path))
     if keys.has_successor(home.keys):
-        yield Finding("keys", "warn", "a change of keys was broken off", "finish it: `subn-party rotate`")
+        yield Finding("keys", "warn", "a change of keys was interrupted", "finish it with `subn-party rotate`")
     elif own.retired:
         yield Finding("keys", "ok", f"changed {len(own.retired)} times")
 
@@ -82,16 +82,16 @@ def _tokens(home: Home) -> Iterator[Finding]:
 
 def _settings(home: Home) -> Iterator[Finding]:
     found = settings.load(home)
-    yield Finding("settings", "ok", f"{home.settings} is understood; runs are accepted: {found.policy.accept}")
+    yield Finding("settings", "ok", f"{home.settings} is valid; accept = {found.policy.accept}")
     for name, dataset in found.datasets.items():
         if found.policy.epsilon_per_run > dataset.epsilon_total:
-            what = f"one run may cost {found.policy.epsilon_per_run}, all of {name} only {dataset.epsilon_total}"
+            what = f"one run may cost {found.policy.epsilon_per_run}, all runs on {name} only {dataset.epsilon_total}"
             yield Finding("policy", "warn", what, "lower epsilon_per_run, or the first run may spend everything")
     if "replace" in found.policy.updates:
         what = 'updates allow "replace", which other parties can see through'
-        yield Finding("policy", "warn", what, "take it out, unless you trust every other party")
+        yield Finding("policy", "warn", what, "remove it, unless you trust every other party")
     if not found.policy.smallest_insiders:
-        what = "smallest_insiders is 0: runs need not protect you from a single other party"
+        what = "smallest_insiders is 0: runs need not protect your rows from any other party"
         yield Finding("policy", "warn", what, "set it to 1, unless you trust every other party")
     if not is_loopback(found.local.host):
         what = f"your pages listen at {found.local.host}, not only for this machine"
@@ -105,7 +105,7 @@ def _sources(home: Home) -> Iterator[Finding]:
             if found["fits"]:
                 yield Finding("source", "ok", f"{name}: {found['rows']:,} rows fit")
             else:
-                mend = "`subn-party check` shows all of it"
+                mend = "`subn-party check` shows all problems"
                 yield Finding("source", "bad", f"{name} does not fit: {found['why']}", mend)
 
 
@@ -129,13 +129,13 @@ def _ledger(home: Home) -> Iterator[Finding]:
     yield Finding("ledger", "ok", f"{entries} answers, undamaged")
     for name, left in budgets.items():
         mend = "raise epsilon_total only if you mean to spend more on these people's data"
-        yield Finding("budget", "ok" if left else "warn", f"{name}: {left} left", "" if left else mend)
+        yield Finding("budget", "ok" if left else "warn", f"{name}: epsilon {left} left", "" if left else mend)
 
 
 def _audit(home: Home) -> Iterator[Finding]:
     problems = audit.verify(home.audit)
     if not problems:
-        yield Finding("audit log", "ok", "its chain of hashes is whole")
+        yield Finding("audit log", "ok", "its chain of hashes is unbroken")
     for problem in problems:
         yield Finding("audit log", "bad", problem, "keep a copy of it as it is, and find out who changed it")
 
@@ -199,17 +199,17 @@ def _curator(home: Home, seams: Seams) -> Iterator[Finding]:
         for peer in roster_of(opened, seams):
             name = peer["name"]
             if peer["noted"] is not None and not peer["compared"]:
-                mend = "ask its data owner; if the keys were changed, correct the section in party.toml"
-                yield Finding("peers", "bad", f"{name} has other keys than those that you have noted", mend)
+                mend = "ask its data owner; if the data owner changed the keys, correct the section in party.toml"
+                yield Finding("peers", "bad", f"{name} has other keys than you have noted", mend)
             elif not peer["compared"] and not peer["revoked"]:
-                mend = f"compare it by voice, then `subn-party trust`: {peer['words']}"
+                mend = f"compare it by telephone, then `subn-party trust`: {peer['words']}"
                 yield Finding("peers", "warn", f"the fingerprint of {name} is not compared", mend)
 
 
 def _receipts(opened: OpenHome, receipts: list[SentReceipt]) -> Iterator[Finding]:
     missing = lost(opened, receipts)
     if missing:
-        what = f"the curator holds {len(missing)} answers that the ledger has forgotten: it was set back"
+        what = f"the curator holds {len(missing)} answers that the ledger lacks: the ledger was set back"
         yield Finding("receipts", "bad", what, "restore the newest ledger, or `subn-party ledger acknowledge`")
     else:
         yield Finding("receipts", "ok", f"the ledger knows all {len(receipts)} answers that the curator holds")

@@ -1,4 +1,4 @@
-"""A line to the curator, for the few requests of one command.
+"""A connection to the curator, for the few requests of one command.
 
 It does not know any command.
 """

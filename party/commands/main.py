@@ -1,4 +1,4 @@
-"""`subn-party`: the data owner's command line. This module holds the words and the exit codes.
+"""`subn-party`: the data owner's command line, with its options, help texts and exit codes.
 
 It does not know how the commands do their work.
 """
@@ -24,8 +24,8 @@ HOME_VARIABLE = "SUBN_PARTY_HOME"
 DEFAULT_HOME = "party-home"
 DONE, FAILED, USAGE, REFUSED = 0, 1, 2, 3
 _CODES = (
-    "exit codes: 0 done, 1 failed (curator, disk or ledger; trying again may help), 2 the command, the settings or the "
-    "data cannot work, 3 refused (by the curator, by your rules, or by a ledger that was set back)"
+    "exit codes: 0 done, 1 failed (curator, disk or ledger; trying again may help), 2 wrong command, settings or data, "
+    "3 refused (by the curator, by your rules, or by a ledger that was set back)"
 )
 
 _GROUPS = {
@@ -35,13 +35,13 @@ _GROUPS = {
     "keep it going": ("doctor", "ready", "rotate"),
 }
 _EXAMPLES = (
-    ("make a home, then say in party.toml what may leave it", "subn-party init --home north"),
+    ("make a home, then write your rules in its party.toml", "subn-party init --home north"),
     (
         "join a curator, with the code that its operator gave you",
         "subn-party enrol --home north --curator https://curator.example --code CODE --name North",
     ),
     ("read and decide in a browser", "subn-party page --home north"),
-    ("what was spent, as JSON for another program", "subn-party ledger --home north --json"),
+    ("show what was spent, as JSON for another program", "subn-party ledger --home north --json"),
 )
 
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, seams: "Seams | None" = None) -
     try:
         _say(result, chosen.json)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read has read enough
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return result.code
 
@@ -95,8 +95,8 @@ def _parser() -> GroupedParser:
         examples=_EXAMPLES,
         prog="subn-party",
         description=(
-            "Take part in synthetic tables of several parties' records, on your own terms: this program asks nothing "
-            "of your network but a way out, and answers nothing that your rules do not allow."
+            "Take part in synthetic tables of several parties' records, under your own rules. This program only makes "
+            "outgoing connections, and answers only what your rules allow."
         ),
         epilog=_CODES,
     )
@@ -130,28 +130,28 @@ def _add_joining(groups: Any) -> None:
         "init",
         dispatch.setup,
         "make this party's home: its keys and a commented party.toml",
-        "Private keys are made here, readable for you alone, and never leave. Files that are there are kept.",
+        "Private keys are made here, readable by you alone, and never leave. Existing files are kept.",
     )
     enrol = _add(
         groups,
         "enrol",
         dispatch.setup,
         "join a curator with the one-time code of its operator",
-        "The code proves the curator's key and its certificate authority, whoever stands in between. Shows the "
-        "fingerprints of this party and of all others: compare them by voice or mail with the people they belong to. "
-        "Done again for the same curator and name, it does nothing.",
+        "The code proves the curator's key and its certificate authority, even over an untrusted network. The command "
+        "shows the fingerprints of this party and of all others: compare them by telephone or mail with the people "
+        "they belong to. Repeated for the same curator and name, it does nothing.",
     )
-    enrol.add_argument("--curator", metavar="URL", help="where it is ($SUBN_PARTY_CURATOR)")
+    enrol.add_argument("--curator", metavar="URL", help="address of the curator ($SUBN_PARTY_CURATOR)")
     enrol.add_argument(
-        "--code", help="good once and for a day ($SUBN_PARTY_CODE, or the file that $SUBN_PARTY_CODE_FILE names)"
+        "--code", help="works once, within a day ($SUBN_PARTY_CODE, or the file that $SUBN_PARTY_CODE_FILE names)"
     )
-    enrol.add_argument("--name", help="the name for which it was made ($SUBN_PARTY_NAME)")
+    enrol.add_argument("--name", help="the name for which the code was made ($SUBN_PARTY_NAME)")
     recognise = _add(
         groups,
         "recognise",
         dispatch.setup,
-        "pin the curator anew, when its operator has changed its key or its certificate authority",
-        "The operator tells you the new pin by voice or mail; what the curator shows is taken only if it fits.",
+        "pin the curator anew, after its operator has changed its key or its certificate authority",
+        "The operator tells you the new pin by telephone or mail. Keys that do not match the pin are not accepted.",
     )
     recognise.add_argument("pin", metavar="PIN", help="32 digits, from `subn-curator certificate show`")
     _add(groups, "peers", dispatch.setup, "show the other parties, and whose fingerprints you have compared")
@@ -159,9 +159,9 @@ def _add_joining(groups: Any) -> None:
         groups,
         "trust",
         dispatch.setup,
-        "note another party's fingerprint, as its data owner told you by voice or mail",
-        "It is noted only if it is the one that the curator shows. Runs with a party whose fingerprint is not noted "
-        "wait for your word; a party that comes with other keys is refused.",
+        "note another party's fingerprint, as its data owner told you by telephone or mail",
+        "The fingerprint is noted only if the curator shows the same. Runs with a party whose fingerprint is not noted "
+        "need your decision; a party that comes with other keys is refused.",
     )
     trust.add_argument("name", metavar="NAME", help="the other party")
     trust.add_argument(
@@ -174,7 +174,7 @@ def _add_setting_up(groups: Any) -> None:
         groups,
         "check",
         dispatch.setup,
-        "read every data set against its schema and say all that does not fit, and see if the curator answers",
+        "check every data set against its schema, and whether the curator answers",
         "Counts of bad values are shown to you only; nothing leaves this machine.",
     )
     offer = _add(
@@ -182,14 +182,14 @@ def _add_setting_up(groups: Any) -> None:
         "offer",
         dispatch.setup,
         "tell the curator which schemas you hold rows of, and how many rows",
-        "Row counts are public. Offer again when a table has changed.",
+        "Row counts are public. Repeat the offer when a table has changed.",
     )
     offer.add_argument("datasets", metavar="DATASET", nargs="*", help="names from party.toml (default: all)")
     _add(
         groups,
         "doctor",
         dispatch.doctor,
-        "look at everything that is needed to take part, and say how to mend what is wrong",
+        "check everything that is needed to take part, and say how to repair what is wrong",
         "Connection, clock, certificates, disk, files, tables, ledger, audit log, rules, versions: one line each, ok, "
         "warn or bad. Exit code 1 if anything is bad. Nothing about rows leaves this machine.",
     )
@@ -208,29 +208,29 @@ def _add_taking_part(groups: Any) -> None:
         "serve",
         dispatch.serve,
         "take part in runs until stopped",
-        "Only calls out. Logs JSON lines on standard error; stops cleanly on SIGTERM and Ctrl-C.",
+        "Makes outgoing connections only. Logs JSON lines on standard error; stops cleanly on SIGTERM and Ctrl-C.",
     )
     _add(
         groups,
         "page",
         dispatch.pages,
-        "print an address that opens the pages of this party in a browser",
+        "print an address that opens your pages in a browser",
         "It works once, within ten minutes, on this machine; `serve` has to be running.",
     )
-    _add(groups, "ready", dispatch.ready, "ask the service whether it is at work: exit code 0 or 1")
+    _add(groups, "ready", dispatch.ready, "ask the service whether it is ready: exit code 0 or 1")
     requests = _add(
         groups,
         "requests",
         dispatch.daily,
-        "show who asks for what: tables and cells of every phase, the price, and what would be left",
+        "show the open requests: tables and cells of every step, the price, and the budget that would be left",
     )
     requests.add_argument("request", metavar="RUN", nargs="?", help="one run only")
     requests.add_argument("--all", action="store_true", help="also runs that are over")
-    accept = _add(groups, "accept", dispatch.daily, "take part in a run that waits for your word")
+    accept = _add(groups, "accept", dispatch.daily, "take part in a run that needs your decision")
     accept.add_argument("request", metavar="RUN")
     refuse = _add(groups, "refuse", dispatch.daily, "do not take part in a run")
     refuse.add_argument("request", metavar="RUN")
-    refuse.add_argument("--reason", default="", help="told to the curator and its operator")
+    refuse.add_argument("--reason", default="", help="sent to the curator and its operator")
 
 
 def _add_books(groups: Any) -> None:
@@ -239,11 +239,11 @@ def _add_books(groups: Any) -> None:
         "ledger",
         dispatch.daily,
         "show what was spent on every data set, and each answer that cost it",
-        "`ledger acknowledge` charges answers that the curator holds and this ledger has forgotten, because it was "
-        "restored from a backup; the service does not start before.",
+        "`ledger acknowledge` charges answers that the curator holds and this ledger lacks, because it was restored "
+        "from a backup; until then, the service does not start.",
     )
     ledger.add_argument("action", nargs="?", choices=("show", "acknowledge"), default="show")
-    ledger.add_argument("--dataset", metavar="NAME", help="show this one; charge what belongs to no known run to it")
+    ledger.add_argument("--dataset", metavar="NAME", help="show this data set; charge answers of unknown runs to it")
     audit = _add(
         groups,
         "audit",
@@ -251,33 +251,33 @@ def _add_books(groups: Any) -> None:
         "show, search or verify the log of everything that was asked, decided and sent",
     )
     audit.add_argument("action", nargs="?", choices=("show", "verify"), default="show")
-    audit.add_argument("--search", default="", metavar="TEXT", help="only lines that hold this text")
-    audit.add_argument("--last", type=int, default=50, metavar="N", help="at most so many lines (%(default)s)")
+    audit.add_argument("--search", default="", metavar="TEXT", help="only lines that contain this text")
+    audit.add_argument("--last", type=int, default=50, metavar="N", help="show at most N lines (%(default)s)")
     compare = _add(
         groups,
         "compare",
         dispatch.pages,
         "compare the published table of a run with your own rows, for your eyes only",
-        "Worked out and kept in this home. The curator is asked for the published table, as any party may, and for "
-        "nothing else. With scikit-learn (the extra `experiments`) a classifier is compared too.",
+        "The findings are computed and kept in this home. The only request to the curator is for the published table, "
+        "as any party may fetch it. With scikit-learn (the extra `experiments`), a classifier is compared too.",
     )
     compare.add_argument("request", metavar="RUN")
-    compare.add_argument("--guess", metavar="COLUMN", help="what the classifier guesses (the schema's last column)")
+    compare.add_argument("--guess", metavar="COLUMN", help="the column to predict (default: the schema's last)")
     export = _add(groups, "export", dispatch.daily, "write requests, accounts and audit log as one JSON document")
     backup = _add(
         groups,
         "backup",
         dispatch.daily,
         "copy this home into one file: ledger, audit log, keys, rules; no row of any table",
-        "May run while the service serves.",
+        "The service may be running.",
     )
-    backup.add_argument("file", metavar="FILE", type=Path, help="a new file; it will hold secret keys")
+    backup.add_argument("file", metavar="FILE", type=Path, help="a new file, which will hold secret keys")
     restore = _add(
         groups,
         "restore",
         dispatch.daily,
-        "bring a backup back, into a new home or one that knows nothing more",
-        "What was spent after the backup was made is charged with `ledger acknowledge`, before anything is served.",
+        "restore a backup into a new home, or into one that knows nothing more",
+        "Answers given after the backup have to be charged with `ledger acknowledge` before the service starts.",
     )
     restore.add_argument("file", metavar="FILE", type=Path)
-    export.add_argument("--out", type=Path, metavar="FILE", help="where to (default: standard output)")
+    export.add_argument("--out", type=Path, metavar="FILE", help="the file to write (default: standard output)")

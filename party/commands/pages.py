@@ -23,7 +23,10 @@ _SECONDS = 10.0
 def page(home: Home, _chosen: Any) -> Result:
     url = _served_at(home)
     address = url + _path_from(url, home.path)
-    return Result({"address": address}, [address, "open it in a browser on this machine, once, within ten minutes"])
+    return Result(
+        {"address": address},
+        [address, "open this address in a browser on this machine; it works once, within ten minutes"],
+    )
 
 
 def compare(home: Home, chosen: Any) -> Result:
@@ -38,15 +41,15 @@ def compare(home: Home, chosen: Any) -> Result:
 
 
 def _served_at(home: Home) -> str:
-    settings.load(home)  # a home that cannot be served is told first
+    settings.load(home)  # complain first about settings that cannot work
     try:
         return home.address.read_text(encoding="ascii").strip()
     except OSError:
-        raise Unreachable(f"nobody serves {home.path}: start `subn-party serve` first") from None
+        raise Unreachable(f"the service of {home.path} is not running: start it with `subn-party serve`") from None
 
 
 def _path_from(url: str, home: Path) -> str:
-    """Who can read the home's token may sign in; the service makes the ticket, so that it serves once."""
+    """Ask the service for a one-time sign-in path. Whoever can read the home's token may sign in."""
     try:
         answer = httpx.post(
             f"{url}/v1/sign-in",
@@ -57,5 +60,5 @@ def _path_from(url: str, home: Path) -> str:
     except httpx.RequestError as error:
         raise Unreachable(f"{url} does not answer ({type(error).__name__}): start `subn-party serve` again") from None
     if answer.status_code != httpx.codes.OK:
-        raise Unreachable(f"{url} does not know this home's {TOKEN_FILE}: another party, or program, listens there")
+        raise Unreachable(f"{url} does not accept this home's {TOKEN_FILE}: another party or program listens there")
     return str(answer.json()["path"])

@@ -1,4 +1,4 @@
-"""`subn-party ready`: asks the service of this home, on this machine, whether it is at work; for health checks.
+"""`subn-party ready`: asks the service of this home, on this machine, whether it is ready; for health checks.
 
 It does not know what keeps a service from working: it repeats what the service says.
 """
@@ -24,7 +24,7 @@ def ready(home: Home, _chosen: Any) -> Result:
         answer = line.getresponse()
         found = _said(json.loads(answer.read()))
     except (OSError, HTTPException, ValueError) as error:
-        reason = f"nobody serves this home at {_LOOPBACK}:{port} ({error}): start it with `subn-party serve`"
+        reason = f"the service does not answer at {_LOOPBACK}:{port} ({error}): start it with `subn-party serve`"
         return Result({"status": "not ready", "reason": reason}, [f"not ready: {reason}"], 1)
     finally:
         line.close()
@@ -41,5 +41,5 @@ def _served_port(home: Home) -> int:
 
 def _said(answer: Any) -> dict[str, str]:
     if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
-        raise ValueError("it answers as no party does")
+        raise ValueError("the answer is not that of a party")
     return {name: str(answer[name]) for name in ("status", "reason") if name in answer}

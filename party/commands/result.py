@@ -13,7 +13,7 @@ from party.home.home import OpenHome
 
 @dataclass(frozen=True)
 class Result:
-    """What a command found: as data for --json, as lines for people, and its exit code."""
+    """Findings of a command, as data for --json and as lines for people, and its exit code."""
 
     data: Any
     lines: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""The commands with which a party is set up: keys, enrolment, other parties, a check of everything, offers.
+"""The commands that set a party up: keys, enrolment, other parties, checks and offers.
 
 It does not know the command line's words or how results are printed.
 """
@@ -40,10 +40,10 @@ def init(home: Home, _chosen: Any) -> Result:
         Audit(home.audit).append("made", fingerprint=own_fingerprint(own))
     data = {"home": str(home.path), "settings": str(home.settings), "fingerprint": own_fingerprint(own), "new": is_new}
     lines = [
-        f"{'made' if is_new else 'kept'} this party's keys in {home.keys}: back them up where nobody else reads",
+        f"{'made' if is_new else 'kept'} this party's keys in {home.keys}: keep a backup that nobody else can read",
         f"your fingerprint: {own_fingerprint(own)}",
-        f"the same to say:  {spoken(own_fingerprint(own))}",
-        f"next: say in {home.settings} which data there is and what is allowed; then `subn-party check`",
+        f"in words:         {spoken(own_fingerprint(own))}",
+        f"next: write your data and rules into {home.settings}, then run `subn-party check`",
     ]
     return Result(data, lines)
 
@@ -66,7 +66,7 @@ def enrol(home: Home, chosen: Any) -> Result:
     lines = [
         f"enrolled as {name}",
         f"{'curator':20} {fingerprint(key)}   proved by your code",
-        f"{name + ' (you)':20} {own_fingerprint(own)}   tell it to the other data owners",
+        f"{name + ' (you)':20} {own_fingerprint(own)}   give it to the other data owners",
         f"{'':20} {spoken(own_fingerprint(own))}",
         *_peer_lines(roster),
     ]
@@ -74,7 +74,7 @@ def enrol(home: Home, chosen: Any) -> Result:
 
 
 def _enrolled_before(home: Home, found: CuratorSettings, name: str, url: str) -> Result:
-    """Retry safety: what starts a container may enrol every time; a code is needed only once."""
+    """Confirm an earlier enrolment. Retry safety: a container may enrol at every start; a code is needed only once."""
     if (found.name, found.url) != (name, url):
         raise SettingsError(
             f"{home.settings}: enrolled at {found.url} as {found.name} already; remove [curator] to start anew"
@@ -83,7 +83,7 @@ def _enrolled_before(home: Home, found: CuratorSettings, name: str, url: str) ->
 
 
 def recognise(home: Home, chosen: Any) -> Result:
-    """Pin the same curator anew, after its operator has replaced its key or its CA and has told the new pin."""
+    """Pin the same curator anew, after its operator has replaced its key or its CA and given out the new pin."""
     pin = checked_pin(chosen.pin)
     with open_home(home) as opened:
         key, ca = introduced(opened.curator.url, pin, chosen.seams.get("transport"))
@@ -108,7 +108,7 @@ def trust(home: Home, chosen: Any) -> Result:
     if not fits(chosen.fingerprint, shown[chosen.name]):
         raise Untrusted(
             f"the curator shows the fingerprint {shown[chosen.name]} for {chosen.name} ({spoken(shown[chosen.name])}), "
-            "not what you were told: one of you was told wrong, or somebody stands in between; nothing was noted"
+            "not the one that you typed: compare again; somebody may stand in between; nothing was noted"
         )
     settings.add_peer(home, chosen.name, shown[chosen.name])
     return Result({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])
@@ -142,11 +142,11 @@ def offer(home: Home, chosen: Any) -> Result:
 
 
 def rotate(home: Home, chosen: Any) -> Result:
-    """Retry safety: the new keys are on disk before they are announced, and in force only after."""
+    """Change the keys. Retry safety: the new keys are on disk before they are announced, and in force only after."""
     with served_alone(home.lock), open_home(home) as opened:
         active = [request.run for request in opened.ledger.requests("active")]
         if active:
-            raise SettingsError(f"{active[0]} is under way with the present keys: wait for its end")
+            raise SettingsError(f"{active[0]} is under way with the present keys: wait for its end, then rotate")
         was_announced = keys.has_successor(home.keys)
         following = keys.successor(home.keys)
         if not (was_announced and _is_in_force(opened, following, chosen.seams)):
@@ -156,12 +156,12 @@ def rotate(home: Home, chosen: Any) -> Result:
     found = own_fingerprint(following)
     return Result(
         {"fingerprint": found},
-        [f"new keys are in force; tell the other data owners your fingerprint: {found}", spoken(found)],
+        [f"new keys are in force; give the other data owners your new fingerprint: {found}", spoken(found)],
     )
 
 
 def _environment(name: str) -> str:
-    """What the environment says, or a file that it names, as containers are given their secrets."""
+    """Read a setting from the environment, or from a file that the environment names, as in containers."""
     variable = f"SUBN_PARTY_{name}"
     file = os.environ.get(f"{variable}_FILE")
     said = os.environ.get(variable) or (Path(file).read_text(encoding="utf-8").strip() if file else "")
@@ -171,17 +171,19 @@ def _environment(name: str) -> str:
 
 
 def _check_enrolment(name: str, url: str) -> None:
-    """Before the code is used up."""
+    """Check name and URL before the code is used up."""
     try:
         CuratorSettings(name=name, url=url, key="0" * 64)
     except ValidationError as error:
         field = str(error.errors()[0]["loc"][0])
         wrong = {"name": f"--name {name!r}", "url": f"--curator {url!r}"}[field]
-        raise SettingsError(f"{wrong} cannot be: expected a name, and a URL such as https://curator.example") from None
+        raise SettingsError(
+            f"{wrong} is not valid: expected a name, and a URL such as https://curator.example"
+        ) from None
 
 
 def roster_of(opened: OpenHome, seams: Seams) -> list[dict[str, Any]]:
-    """All other parties, with what is noted of them."""
+    """All other parties, with their noted fingerprints."""
     found = call(curator_of(opened, seams), lambda line: line.roster())
     names = sorted({*opened.settings.peers, *(peer.name for peer in found)})
     return [
@@ -219,12 +221,12 @@ def _standing(peer: dict[str, Any]) -> str:
     if peer["compared"]:
         return "compared"
     if peer["noted"] is not None:
-        return f"NOT the one you have noted ({peer['noted']}): its keys have changed, or are another's"
+        return f"DIFFERS from the fingerprint that you have noted ({peer['noted']}): ask its data owner"
     return f'compare with its data owner, then: subn-party trust "{peer["name"]}" "FINGERPRINT"'
 
 
 def checked(opened: OpenHome, name: str) -> dict[str, Any]:
-    """All problems of one data set before its rules, and whether it fits with them."""
+    """Find all problems of one data set before its rules apply, and whether it fits with its rules."""
     dataset = opened.settings.datasets[name]
     try:
         schema = schema_of(opened.home, name, dataset)
@@ -233,7 +235,7 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
         return {"fits": False, "why": str(error), "problems": []}
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
     checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
-    if found.rows and not problems:  # no rule is needed: the table need not be read a second time
+    if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
         return checked
     try:
         source.load(opened.home.path, dataset, schema)
@@ -274,7 +276,7 @@ def _offer(opened: OpenHome, name: str, seams: Seams) -> dict[str, Any]:
 
 
 def _is_in_force(opened: OpenHome, following: OwnKeys, seams: Seams) -> bool:
-    """Whether a rotation that was broken off had reached the curator."""
+    """Whether an interrupted rotation had reached the curator."""
     try:
         call(curator_of(opened, seams, following), lambda line: line.my_runs())
     except Declined:

@@ -1,1 +1,1 @@
-"""How far a published table is from the party's own rows; it never leaves this machine."""
+"""Comparison of a published table with the party's own rows; its findings never leave this machine."""

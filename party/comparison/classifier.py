@@ -1,6 +1,6 @@
-"""How well a classifier that has learned from one table guesses a column of another; needs scikit-learn.
+"""Scores of a classifier that is trained on one table and predicts a column of another; needs scikit-learn.
 
-It does not know which table is real. What it returns about real rows is not private: it never leaves their owner.
+It does not know which table is real. Its scores on real rows carry no noise: they never leave the data owner.
 """
 
 import warnings
@@ -11,21 +11,21 @@ import numpy as np
 
 from protocol.tables.domain import Codes
 
-_MOST_ROWS = 20_000  # learned from; more take long and change little
+_MOST_ROWS = 20_000  # for training; more rows take long and change little
 _ROUNDS = 200
 
 
 class Scores(TypedDict):
-    """Shares of the tested own rows that were guessed right."""
+    """Shares of the tested own rows that were predicted correctly."""
 
     tested: int
-    most_frequent: float  # by always guessing the value that is the most frequent in the other half of the own rows
-    from_own: float  # by who has learned from the other half of the own rows
-    from_synthetic: float  # by who has learned from the synthetic table
+    most_frequent: float  # by always predicting the most frequent value of the other half of the own rows
+    from_own: float  # by a model trained on the other half of the own rows
+    from_synthetic: float  # by a model trained on the synthetic table
 
 
 def scores(own: Sequence[Codes], synthetic: Sequence[Codes], sizes: Sequence[int], target: int) -> Scores | None:
-    """Tested on every second own row; None where there is nothing to learn."""
+    """Score the models on every second own row; None if there is nothing to learn."""
     learned = [column[0::2][:_MOST_ROWS] for column in own]
     tested = [column[1::2][:_MOST_ROWS] for column in own]
     made = [column[:_MOST_ROWS] for column in synthetic]
@@ -41,8 +41,8 @@ def scores(own: Sequence[Codes], synthetic: Sequence[Codes], sizes: Sequence[int
 
 
 def _score(learned: Sequence[Codes], tested: Sequence[Codes], sizes: Sequence[int], target: int) -> float:
-    """Logistic regression on one column per value: it needs no randomness."""
-    # Imported here, because scikit-learn is an extra, and takes a second.
+    """Score a logistic regression on one column per value; it needs no randomness."""
+    # Imported here, because scikit-learn is an optional extra and takes a second to load.
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -51,7 +51,7 @@ def _score(learned: Sequence[Codes], tested: Sequence[Codes], sizes: Sequence[in
     others = [i for i in range(len(sizes)) if i != target]
     encoder = OneHotEncoder(categories=[np.arange(sizes[i]) for i in others])
     model = make_pipeline(encoder, LogisticRegression(max_iter=_ROUNDS, tol=1e-3))
-    # Privacy: how hard the rows were to learn from is no line of a log. One thread: the party has other work to do.
+    # Privacy: warnings about the fit depend on rows, so none is logged. One thread: the party has other work.
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")
         model.fit(_rows(learned, others), learned[target])

@@ -1,9 +1,9 @@
-"""The published synthetic table beside this party's own rows: computed here, kept here, shown here.
+"""Comparison of a published table with this party's own rows: computed, kept and shown on this machine.
 
 It does not know the curator, the log or pages.
 
-Privacy: everything here depends on rows and was not paid for. It is written to one folder of the home, for its owner
-alone, and to no log, no answer and no error text.
+Privacy: all findings depend on rows and no epsilon was spent on them. They are written to one folder of the home, for
+its owner alone, and to no log, no answer and no error text.
 """
 
 import json
@@ -29,7 +29,7 @@ from protocol.tables.schema import Schema
 
 VERSION = 1
 _WORST = 5
-# How the published table is read: like a data set of this party, but nothing may be spent on it.
+# Settings for reading the published table like a data set of this party; nothing is ever spent on it.
 _AS_A_TABLE = Dataset.model_validate({"source": "table.csv", "schema": "schema.json", "epsilon_total": "1"})
 
 
@@ -39,7 +39,7 @@ class CannotCompare(PolicyRefusal):
 
 @dataclass(frozen=True)
 class Own:
-    """Where a run's comparison is kept, named by its plan: a curator's word for a run is no name of a file."""
+    """Paths of a run's comparison, named by the plan's hash: the curator chooses the run's name, so no file has it."""
 
     folder: Path
     plan: str
@@ -58,7 +58,7 @@ def place_of(opened: OpenHome, request: Request) -> Own:
 
 
 def kept(opened: OpenHome, request: Request) -> dict[str, Any] | None:
-    """What was found before, if anything was."""
+    """The findings of an earlier comparison, or None."""
     path = place_of(opened, request).findings
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -68,13 +68,13 @@ def kept(opened: OpenHome, request: Request) -> dict[str, Any] | None:
 
 
 def keep_table(opened: OpenHome, request: Request, table: bytes) -> None:
-    """The published table, as the curator signed it: public, and the only thing that this needs from outside."""
+    """Keep the published table as the curator signed it: the only input from outside, and public."""
     opened.home.comparisons.mkdir(mode=0o700, exist_ok=True)
     write_file(place_of(opened, request).table, table.decode("utf-8"))
 
 
 def compare(opened: OpenHome, request: Request, target: str | None = None) -> dict[str, Any]:
-    """Compare, keep what was found, and note in the audit log that it was done: not what was found."""
+    """Compare the tables, keep the findings, and log that it was done, but not what was found."""
     schema = Schema.parse(request.schema_text)
     if target is not None and target not in schema.names:
         raise CannotCompare(f"there is no column {target!r} in this schema")
@@ -82,8 +82,7 @@ def compare(opened: OpenHome, request: Request, target: str | None = None) -> di
     try:
         found = {"version": VERSION, "run": request.run, "plan": request.plan_hash, "dataset": request.dataset}
         found |= findings(schema, own, synthetic) | {"classifier": _classified(schema, own, synthetic, target)}
-    except Exception as error:
-        # Privacy: the text of an error of a library may quote values.
+    except Exception as error:  # Privacy: a library's error text may quote values.
         raise CannotCompare(f"the comparison could not be worked out ({type(error).__name__})") from None
     write_file(place_of(opened, request).findings, json.dumps(found, ensure_ascii=False))
     opened.audit.append("compared", run=request.run)
@@ -91,7 +90,7 @@ def compare(opened: OpenHome, request: Request, target: str | None = None) -> di
 
 
 def findings(schema: Schema, own: Sequence[Codes], synthetic: Sequence[Codes]) -> dict[str, Any]:
-    """Distances of single columns and of pairs, beside those of the own rows' two halves."""
+    """Distances of single columns and of pairs, and those between two halves of the own rows."""
     names, sizes = schema.names, schema.sizes
     halves = [column[0::2] for column in own], [column[1::2] for column in own]
     places = list(combinations(range(len(names)), 2))
@@ -150,8 +149,9 @@ def _synthetic_rows(opened: OpenHome, request: Request, schema: Schema) -> list[
 
 
 def in_words(found: dict[str, Any]) -> Iterator[str]:
-    """For the command line of the data owner."""
-    yield f"{found['rows']:,} rows of your own, {found['synthetic_rows']:,} synthetic ones; for your eyes only"
+    """Describe the findings for the data owner's command line."""
+    yield f"{found['rows']:,} rows of your own, {found['synthetic_rows']:,} synthetic rows"
+    yield "do not share these numbers: they are not protected"
     yield f"single columns: {_percent(found['one_way'])} apart on average{_halves(found['halves_one_way'])}"
     if found["two_way"] is not None:
         yield f"pairs:          {_percent(found['two_way'])} apart on average{_halves(found['halves_two_way'])}"
@@ -160,9 +160,9 @@ def in_words(found: dict[str, Any]) -> Iterator[str]:
     guessed = found["classifier"]
     if guessed is not None:
         yield (
-            f"{guessed['column']} is guessed right in {_percent(guessed['from_synthetic'])} of your rows by learning "
-            f"from the synthetic table, {_percent(guessed['from_own'])} from your own, "
-            f"{_percent(guessed['most_frequent'])} by always guessing the most frequent value"
+            f"{guessed['column']} is predicted correctly in {_percent(guessed['from_synthetic'])} of your rows by a "
+            f"model trained on the synthetic table, {_percent(guessed['from_own'])} by one trained on your own, "
+            f"{_percent(guessed['most_frequent'])} by always predicting the most frequent value"
         )
 
 

@@ -1,6 +1,6 @@
-"""The party's half of the conversation: signed requests to one curator, whose signature every answer must carry.
+"""Client of the curator: it signs every request, and accepts only answers signed by the pinned curator.
 
-It does not know runs, tasks or the ledger. Nothing that the pinned curator has not signed is ever believed.
+It does not know runs, tasks or the ledger.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Backoff:
-    """How long to wait before the next try: exponential, with full jitter, so that parties do not come in step."""
+    """Seconds before the next try: exponential with full jitter, so that parties do not retry at the same moments."""
 
     first: float = 0.5
     longest: float = 30.0
@@ -76,7 +76,7 @@ class Backoff:
 
 
 class Curator:
-    """One party's line to its curator; `transport`, `clock`, `sleep` and `stream` are the seams of the tests."""
+    """One party's connection to its curator. Tests replace `transport`, `clock`, `sleep` and `stream`."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Curator:
         tries: int | None = None,
         log: Log = silent,
     ) -> None:
-        """`tries` bounds every request's attempts; None tries until somebody answers; `ca` is pinned, in PEM."""
+        """Connect to a curator. `tries` limits the attempts of a request, None does not; `ca` is pinned, in PEM."""
         check_address(url)
         self._name, self._key, self._curator_key = name, key, curator_key
         self._clock, self._sleep, self._log, self._tries = clock, sleep, log, tries
@@ -132,7 +132,7 @@ class Curator:
         return _read(TypeAdapter(list[SentReceipt]), await self._call("GET", "/v1/receipts"))
 
     async def clock_difference(self) -> int:
-        """By how many milliseconds the curator's signed time is ahead of this machine's."""
+        """Milliseconds by which the curator's signed time is ahead of this machine's."""
         asked = self._clock()
         found = _read(TypeAdapter(CuratorTime), await self._call("GET", "/v1/time"))
         return found.time_ms - int(1000 * (asked + self._clock()) / 2)
@@ -158,14 +158,14 @@ class Curator:
         await self._send("POST", "/v1/enrolments", body)
 
     async def rotate(self, following: Identity) -> None:
-        """Announce the keys that follow: the old key signs the request, and the new one that they belong together."""
+        """Announce the next keys: the old key signs the request, and the new key signs that both belong together."""
         keys = following.signing.public.hex(), following.exchange.public.hex()
         proof = sign(following.signing, ROTATION, rotation_text(self._name, *keys))
         body = Rotation.model_construct(signing_key=keys[0], exchange_key=keys[1], signature=proof.hex())
         await self._send("POST", "/v1/keys", body)
 
     async def _send(self, method: str, target: str, body: Asked) -> httpx.Response:
-        """Send what a person may have typed as it is: the curator judges it, and says what is wrong."""
+        """Send input that a person may have typed, unchecked: the curator judges it and says what is wrong."""
         return await self._call(method, target, body.to_json(), {"Content-Type": "application/json"})
 
     async def _call(
@@ -176,7 +176,7 @@ class Curator:
         headers: dict[str, str] | None = None,
         seconds: float = _ANSWER_SECONDS,
     ) -> httpx.Response:
-        """One answered request. Every attempt is signed anew, because a nonce serves once."""
+        """Send a request until it is answered. Every attempt is signed anew, because a nonce serves once."""
         failures = 0
         while True:
             try:
@@ -199,7 +199,7 @@ class Curator:
         request.headers.update(self._signed(request, body, nonce))
         try:
             answer = await self._http.send(request)
-        except httpx.RequestError as error:  # nobody there, a broken line, or bytes that make no answer
+        except httpx.RequestError as error:  # no server, a broken connection, or bytes that are no HTTP answer
             raise self._no_answer(error) from error
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status_code in _LATER:
             raise Unreachable(f"{self._http.base_url} says {answer.status_code}: {_complaint(answer)}")
@@ -244,7 +244,7 @@ class Curator:
 
 
 def _check_version(answer: httpx.Response) -> None:
-    """A curator that is told what this party speaks refuses what it does not; one that does not ask is asked here."""
+    """Check that both sides share a protocol version, in case the curator did not check this party's header."""
     theirs = Versions.parse(answer.headers.get(VERSION_HEADER, str(UNSAID)))
     if theirs is None or SPOKEN.common(theirs) is None:
         raise Declined(answer.status_code, disagreement(SPOKEN, theirs or UNSAID), CURATOR)

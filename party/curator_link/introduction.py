@@ -1,4 +1,4 @@
-"""Getting to know a curator: its key and its CA, asked of whoever answers, and believed if the pin fits.
+"""Fetch a curator's key and CA over an unauthenticated connection, and accept them only if they match the pin.
 
 It does not know enrolment or settings.
 """
@@ -20,7 +20,7 @@ _SECONDS = 10.0
 
 
 def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = None) -> tuple[bytes, str]:
-    """The curator's signing key and its CA (PEM; empty where every machine trusts its certificate)."""
+    """Return the curator's signing key and its CA (in PEM; empty if the machine's own CAs vouch for the curator)."""
     check_address(url)
     answer = asyncio.run(_asked(url, transport))
     try:

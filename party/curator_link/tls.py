@@ -1,13 +1,13 @@
-"""TLS as a party dials: one pinned CA, or the machine's; version 1.2 or newer.
+"""TLS of a party's connections: one pinned CA, or the machine's CAs; version 1.2 or newer.
 
-It does not know what is said over it.
+It does not know what is sent over them.
 """
 
 import ssl
 
 
 def trusting(ca: str) -> ssl.SSLContext:
-    """Trusts this CA alone (PEM text); without one, those that the machine trusts."""
+    """Trust this CA alone (PEM text); without a CA, trust those that the machine trusts."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca:
@@ -18,7 +18,7 @@ def trusting(ca: str) -> ssl.SSLContext:
 
 
 def trusting_nobody() -> ssl.SSLContext:
-    """For one question whose answer is checked by other means: whoever answers is not known."""
+    """Accept any certificate, for one question whose answer is checked against the pin."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = False

@@ -1,11 +1,10 @@
-"""A copy of a party's home in one file, taken while it serves, and its way back.
+"""Backup of a party's home in one file, which can be made while the party serves, and its restoration.
 
-It does not know the curator. No row of any table is in a copy: neither sources nor the coded rows of active runs. Nor
-is what opens the masks of active runs: a party that is restored in the middle of a run cannot go on with it.
+It does not know the curator. No row of any table is in a backup: neither sources nor the coded rows of active runs.
+The secrets behind the masks of active runs are left out too: a party that is restored in mid-run cannot go on with it.
 
-A copy that is brought back may be older than what was spent since. It is refused onto a home that knows more, and a
-service that starts on an older ledger stops until what is missing has been charged
-(`party.rollback.check_not_rolled_back`).
+A restored backup may be older than the last answers. It is refused on a home that knows more, and a service that
+starts on an older ledger stops until the missing answers have been charged (`party.rollback.check_not_rolled_back`).
 """
 
 import json
@@ -41,13 +40,13 @@ _WAY_OUT = (
 
 
 def make(home: Home, file: Path) -> dict[str, Any]:
-    """Write a copy; what it holds is returned. The file appears whole or not at all, for its owner's eyes only."""
+    """Write a backup and return its contents. The file appears whole or not at all, readable by its owner alone."""
     if file.exists():
         raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
     found = settings.load(home)
     with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         work = Path(folder)
-        # In this order: whatever the ledger has and the log has not is logged when the service starts.
+        # The log is copied first: entries that only the ledger has are logged when the service starts.
         members = {home.audit.name: _whole_lines(home.audit), SETTINGS_FILE: home.settings.read_bytes()}
         members |= {f"{home.keys.name}/{one.name}": one.read_bytes() for one in home.keys.glob("*.json")}
         kept = [*_schemas(home, found), *([home.ca.name] if home.ca.exists() else [])]
@@ -66,9 +65,9 @@ def make(home: Home, file: Path) -> dict[str, Any]:
 
 
 def restore(home: Home, file: Path) -> dict[str, Any]:
-    """Bring a copy back, into a new home or one that knows nothing more; what came back is returned.
+    """Restore a backup into a new home, or into one that knows nothing more; return its contents.
 
-    Retry safety: the ledger comes last, so that a restore that was broken off can be made again.
+    Retry safety: the ledger comes last, so that an interrupted restore can be repeated.
     """
     contents, members = _read(file)
     home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,7 +89,10 @@ def restore(home: Home, file: Path) -> dict[str, Any]:
 
 
 def _refuse_newer(home: Home, copy: Home) -> None:
-    """Privacy: what a ledger knows was spent; a copy that does not know it must not take its place."""
+    """Refuse to replace a home that knows more than the copy.
+
+    Privacy: every answer in a ledger was spent, so a copy that lacks one must not take the ledger's place.
+    """
     with closing(Ledger.open(copy.ledger)) as ledger:  # refuses a ledger of a later version, or a damaged one
         known = {(entry.plan_hash, entry.step, entry.reply_digest) for entry in ledger.entries()}
         asked = {request.run for request in ledger.requests()}
@@ -121,21 +123,21 @@ def _known(home: Home) -> tuple[list[Entry], list[Request]]:
 
 
 def _newer_files(home: Home, copy: Home, names: Iterable[str]) -> set[str]:
-    """Rules, keys and schemas that are there stay; so does a log that goes on where the backup's ends."""
+    """Names of files to keep: existing rules, keys and schemas, and a log that continues the backup's log."""
     kept = {name for name in names if name != home.audit.name and (home.path / name).exists()}
     goes_on = _whole_lines(home.audit).startswith(_whole_lines(copy.audit))
     return kept | ({home.audit.name} if goes_on and home.audit.exists() else set())
 
 
 def _schemas(home: Home, found: settings.Settings) -> list[str]:
-    """Schema files inside the home; what lies elsewhere is not this home's to keep."""
+    """Names of the schema files inside the home; files elsewhere are not backed up."""
     names = {one.schema_file for one in found.datasets.values()}
     inside = [name for name in sorted(names) if (home.path / name).resolve().is_relative_to(home.path.resolve())]
     return [name for name in inside if (home.path / name).is_file()]
 
 
 def _copy_database(path: Path, copy: Path) -> None:
-    """As it is at one moment, whoever writes meanwhile."""
+    """Copy the ledger as it is at one moment, even while another process writes to it."""
     if not path.exists():
         Ledger.open(path).close()
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))
@@ -156,7 +158,7 @@ def _copy_database(path: Path, copy: Path) -> None:
 
 
 def _whole_lines(path: Path) -> bytes:
-    """A log, without a line that is being written."""
+    """The content of a log, without a line that is still being written."""
     data = path.read_bytes() if path.exists() else b""
     return data[: data.rfind(b"\n") + 1]
 
@@ -170,7 +172,7 @@ def _write(file: Path, members: dict[str, bytes]) -> None:
 
 
 def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The files of a copy, each as it was written."""
+    """Read a backup: its contents, and its files by name."""
     try:
         with tarfile.open(file, "r:gz") as archive:
             members = {one.name: data.read() for one in archive if (data := archive.extractfile(one)) is not None}

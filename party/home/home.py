@@ -35,11 +35,11 @@ class OpenHome:
     @property
     def curator(self) -> CuratorSettings:
         if self.settings.curator is None:
-            raise SettingsError(f"{self.home.settings}: this party is not enrolled: `subn-party enrol` does that")
+            raise SettingsError(f"{self.home.settings}: this party is not enrolled; enrol it with `subn-party enrol`")
         return self.settings.curator
 
     def budget(self, dataset: str) -> Budget:
-        """What may still be spent on a data set; one that the settings no longer name may spend nothing."""
+        """The budget of a data set; a data set that the settings no longer name may spend nothing."""
         known = self.settings.datasets.get(dataset)
         total, delta_total = (known.epsilon_total, known.delta_total) if known is not None else (Fraction(0),) * 2
         spent, delta_spent = self.ledger.spent_amounts(dataset)
@@ -47,7 +47,7 @@ class OpenHome:
         return Budget(total, spent, reserved, delta_total, delta_spent, delta_reserved)
 
     def datasets_ever(self) -> list[str]:
-        """Every data set that the settings name, or that anything was ever spent on."""
+        """Names of all data sets in the settings, and of those on which anything was ever spent."""
         spent_on = {entry.dataset for entry in self.ledger.entries() if entry.dataset}
         return sorted({*self.settings.datasets, *spent_on})
 
@@ -58,7 +58,7 @@ class OpenHome:
         return request
 
     def decide(self, run: str, accept: bool, reason: str, by: str) -> Request:
-        """The data owner's word; a serving process picks it up from the ledger."""
+        """Note the data owner's decision; a serving process picks it up from the ledger."""
         self.known(run)
         request = self.ledger.decide(run, accept, reason)
         self.audit.append("decided", run=run, decision="accept" if accept else "refuse", reason=reason, by=by)

@@ -1,6 +1,6 @@
-"""The party's own keys on its own disk: made there, read by nobody else, and changed in one step.
+"""The party's own keys: made on its own disk, readable by nobody else, and changed in one step.
 
-It does not know the curator or what the keys sign.
+It does not know the curator or the messages that the keys sign.
 """
 
 import json
@@ -31,9 +31,11 @@ class OwnKeys:
 
 
 def make(folder: Path) -> OwnKeys:
-    """The first keys of a party. Existing ones are never overwritten."""
+    """Make the first keys of a party. Existing keys are never overwritten."""
     if (folder / CURRENT).exists():
-        raise SettingsError(f"{folder / CURRENT} exists: keys stay as they are; `subn-party rotate` changes them")
+        raise SettingsError(
+            f"{folder / CURRENT} exists: keys are never overwritten; change them with `subn-party rotate`"
+        )
     keys = OwnKeys(Identity(SigningKey.generate(), ExchangeKey.generate()))
     _write(folder, CURRENT, keys)
     return keys
@@ -44,7 +46,7 @@ def load(folder: Path) -> OwnKeys:
 
 
 def successor(folder: Path) -> OwnKeys:
-    """The keys that shall follow; the same ones until they are in force, so that a broken rotation can go on."""
+    """The next keys, made once and kept until they are in force, so that a broken rotation can go on."""
     if not (folder / NEXT).exists():
         current = load(folder)
         following = OwnKeys(Identity(SigningKey.generate(), ExchangeKey.generate()), current.signed_with)
@@ -53,7 +55,7 @@ def successor(folder: Path) -> OwnKeys:
 
 
 def promote(folder: Path) -> None:
-    """The announced keys are in force from now on."""
+    """Put the announced keys in force."""
     move(folder / NEXT, folder / CURRENT)
 
 
@@ -75,7 +77,7 @@ def _read(path: Path) -> OwnKeys:
     if not path.exists():
         raise SettingsError(f"{path} is absent: make this party's keys with `subn-party init`")
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise SettingsError(f"{path} can be read by others: put that right with `chmod 600 {path}`")
+        raise SettingsError(f"{path} can be read by others: correct that with `chmod 600 {path}`")
     try:
         content = json.loads(path.read_text())
         identity = Identity(
@@ -84,12 +86,15 @@ def _read(path: Path) -> OwnKeys:
         )
         return OwnKeys(identity, tuple(bytes.fromhex(key) for key in content["retired"]))
     except (ValueError, KeyError, TypeError, MalformedKey):
-        # What the file holds is secret: the refusal repeats none of it.
+        # The file's content is secret: the error repeats none of it.
         raise SettingsError(f"{path} does not hold this party's keys: restore it from your backup") from None
 
 
 def peer_fingerprint(signing_key: bytes, exchange_key: bytes) -> str:
-    """What two data owners compare. Privacy: a false exchange key under a true signing key would open every mask."""
+    """The fingerprint that two data owners compare, of both keys.
+
+    Privacy: a false exchange key under a true signing key would open every mask.
+    """
     return fingerprint(signing_key + exchange_key)
 
 

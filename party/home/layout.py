@@ -1,6 +1,6 @@
 """The files of a party's home, by name.
 
-It does not know what they hold.
+It does not know what the files hold.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SETTINGS_FILE = "party.toml"
 
 @dataclass(frozen=True)
 class Home:
-    """Where a party keeps what."""
+    """Paths of everything that a party keeps."""
 
     path: Path
 
@@ -37,7 +37,7 @@ class Home:
 
     @property
     def address(self) -> Path:
-        """Where the serving process has its pages, while it serves."""
+        """The file with the URL of the pages; it exists while the service runs."""
         return self.path / "address"
 
     @property
@@ -52,5 +52,5 @@ class Home:
 
     @property
     def comparisons(self) -> Path:
-        """Published tables beside the own rows: for the data owner's eyes."""
+        """Comparisons of published tables with the party's own rows: for the data owner only."""
         return self.path / "comparisons"

@@ -1,6 +1,6 @@
-"""One process serves a home: an exclusive lock that the system takes back when its holder dies.
+"""Exclusive lock, so that one process serves a home; the system releases it when its holder dies.
 
-It does not know what is served.
+It does not know what the process serves.
 """
 
 import fcntl

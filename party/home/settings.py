@@ -1,6 +1,6 @@
-"""party.toml, in which the data owner rules what may leave.
+"""Settings in party.toml, by which the data owner decides what may leave.
 
-It does not know runs; whether one is allowed is `party.answering.policy`'s question.
+It does not know runs; `party.answering.policy` decides whether a run is allowed.
 """
 
 import json
@@ -40,10 +40,10 @@ class _Closed(BaseModel):
 
 
 class CuratorSettings(_Closed):
-    name: Name  # by which the curator knows this party
+    name: Name  # of this party, at the curator
     url: Annotated[str, Field(pattern=r"^https?://\S+$")]
-    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # with which it signs all that it says
-    ca: Literal["ca.pem", "system"] = "system"  # whose certificates are taken for its own: the pinned file's, or any
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # of the curator: it signs every answer
+    ca: Literal["ca.pem", "system"] = "system"  # the pinned file's certificate authority, or the machine's
 
 
 class Peer(_Closed):
@@ -107,10 +107,10 @@ def template() -> str:
 
 
 def load(home: Home) -> Settings:
-    """Raises SettingsError: one sentence with the file, the field, what was found and what is expected.
+    """Read party.toml; a SettingsError names the file, the field, what was found and what is expected.
 
-    Where the page for the data owner is served, the environment may say too, because a container has an address of
-    its own; nothing that rules what leaves is taken from there.
+    The environment may also set the address of the data owner's pages, because a container has an address of its own.
+    No setting that decides what leaves is taken from the environment.
     """
     text = _read(home.settings)
     try:
@@ -136,11 +136,11 @@ def schema_of(home: Home, name: str, dataset: Dataset) -> Schema:
 
 
 def dataset_for(home: Home, settings: Settings, schema_hash: str) -> str | None:
-    """The data set with this schema: a plan names its table by the schema alone."""
+    """Find the data set with this schema: a plan names its table by the schema alone."""
     found = [name for name, one in settings.datasets.items() if schema_of(home, name, one).hash == schema_hash]
     if len(found) > 1:
         raise SettingsError(
-            f"{home.settings}: datasets {found[0]} and {found[1]} have one schema, so that a plan could mean both; "
+            f"{home.settings}: datasets {found[0]} and {found[1]} have the same schema, so a plan could mean either; "
             "give their schemas different titles"
         )
     return found[0] if found else None
@@ -158,7 +158,8 @@ def add_curator(home: Home, name: str, url: str, key: bytes, ca: str) -> Setting
 def change_curator(home: Home, key: bytes, ca: str) -> Settings:
     """Pin another key and CA of the same curator.
 
-    Retry safety: the CA comes first; until the section follows, the curator is not trusted, and it can be done again.
+    Retry safety: the CA is written first. Until the section follows, the curator is not trusted, and the change can be
+    repeated.
     """
     before, lines = _read(home.settings), []
     inside = False
@@ -222,7 +223,7 @@ def _replaced(home: Home, before: str, after: str) -> Settings:
 
 
 def _toml(text: str) -> str:
-    """A basic string: JSON's escapes are TOML's, but for one character."""
+    """Write a basic string: JSON's escapes are TOML's, except for one character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,6 +1,6 @@
-"""What is wrong with a data owner's settings, in one sentence of the data owner's words.
+"""Complaints about a data owner's settings, in one sentence of the data owner's words.
 
-It does not know where the settings stand.
+It does not know in which file the settings are.
 """
 
 from pydantic import ValidationError
@@ -35,7 +35,7 @@ def sentence(error: ValidationError) -> str:
 
 
 def _rank(complaint: ErrorDetails) -> int:
-    """A misspelt name comes before what is missing because of it; of two readings the one that fits the form."""
+    """Rank a complaint: a misspelt name before the setting missing because of it, a mismatched form last."""
     if complaint["type"] == "extra_forbidden":
         return 0
     return 2 if complaint["type"] == "literal_error" and isinstance(complaint["input"], dict) else 1

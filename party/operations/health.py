@@ -1,4 +1,4 @@
-"""Whether this party can work now: its ledger, its disk, its clock, and its curator, each looked at for real.
+"""Health of a party: checks of its ledger, disk, clock and curator.
 
 It does not know HTTP or who asks.
 """
@@ -24,13 +24,13 @@ def system_clock() -> int:
 
 
 def steady_clock() -> int:
-    """Of a clock that nobody sets."""
+    """Milliseconds of a clock that nobody can set."""
     return int(monotonic() * 1000)
 
 
 @dataclass
 class Health:
-    """`trouble` says what keeps the worker from working, if anything does."""
+    """The checks of one party; `trouble` returns what keeps the worker from working, or None."""
 
     opened: OpenHome
     trouble: Callable[[], str | None]
@@ -39,11 +39,11 @@ class Health:
     watch: ClockWatch = field(default_factory=ClockWatch)
 
     def heard(self, difference: int) -> None:
-        """The curator's signed time, less this machine's."""
+        """Note by how many milliseconds the curator's signed time is ahead of this machine's."""
         self.watch.heard(CURATOR, difference, self.steady())
 
     def checks(self) -> dict[str, str | None]:
-        """What is wrong, by name; None where nothing is."""
+        """Return what is wrong with each part, or None for a part that works."""
         return {"ledger": self._ledger(), "disk": self._disk(), "clock": self._clock(), "curator": self.trouble()}
 
     def free_bytes(self) -> int:
@@ -63,9 +63,13 @@ class Health:
                 file.flush()
             free = self.free_bytes()
         except OSError as error:
-            return f"{self.opened.home.path}: nothing can be written ({error.strerror}): make room, or open it to me"
+            return (
+                f"{self.opened.home.path}: the service cannot write here ({error.strerror}): make room, or let it write"
+            )
         if free < SMALLEST_FREE:
-            return f"{self.opened.home.path}: {free >> 20} MiB are free, {SMALLEST_FREE >> 20} are needed: make room"
+            return (
+                f"{self.opened.home.path}: {free >> 20} MiB are free, {SMALLEST_FREE >> 20} MiB are needed: make room"
+            )
         return None
 
     def _clock(self) -> str | None:

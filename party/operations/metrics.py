@@ -1,7 +1,8 @@
-"""What a party tells the data owner's own Prometheus: its account, its answers, its health.
+"""Metrics for the data owner's own Prometheus: the account, the answers and the health of a party.
 
-It does not know who may ask (`party.app`), or any value or count of a table: labels are data sets, stages, kinds of
-errors. Privacy: how long counting takes might tell of the rows; it is not measured here.
+It does not know who may read them (`party.app`). It does not know any value or count of a table: labels are data sets,
+stages and kinds of errors. Privacy: the time that counting takes might tell something about the rows, so it is not
+measured here.
 """
 
 from collections import Counter as Count
@@ -32,10 +33,10 @@ _KINDS = ("Unreachable", "Untrusted", "Declined", "DiskFull")
 class Metrics:
     def __init__(self, health: Health) -> None:
         self.registry = CollectorRegistry()
-        self._task_bytes = self._counter("task_bytes", "Bytes of tasks that came")
+        self._task_bytes = self._counter("task_bytes", "Bytes of tasks received")
         self._ciphertexts = self._counter("ciphertexts", "Ciphertexts that this process made")
-        self._failures = self._counter("failures", "What stood in the way of the work", "kind")
-        for kind in _KINDS:  # so that their first time is seen as a change
+        self._failures = self._counter("failures", "Failures that kept the party from working", "kind")
+        for kind in _KINDS:  # from 0, so that the first failure of a kind shows as a change
             self._failures.labels(kind)
         self.registry.register(_Standing(health))
         ProcessCollector(namespace="subn_party", registry=self.registry)
@@ -44,7 +45,7 @@ class Metrics:
         return Counter(PREFIX + name, text, labels, registry=self.registry)
 
     def watching(self, log: Log) -> Log:
-        """The same log, whose lines are counted on their way."""
+        """Return a log that counts each event and passes it on to `log`."""
 
         def watched(event: str, **fields: Any) -> None:
             log(event, **fields)
@@ -66,13 +67,13 @@ def stage_of(step: str) -> str:
 
 
 class _Standing:
-    """Worked out from the ledger at every scrape."""
+    """Collector that reads the ledger at every scrape."""
 
     def __init__(self, health: Health) -> None:
         self._health, self._opened = health, health.opened
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering must not read the ledger."""
+        """Describe nothing: registering must not read the ledger."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -84,14 +85,14 @@ class _Standing:
             yield from _of_requests(self._opened, self._health.clock())
             yield from _of_answers(self._opened.ledger.entries())
         except LedgerError:
-            return  # `ready` says so
+            return  # the metric `ready` reports it
 
     def _of_health(self) -> Iterator[Metric]:
         health = self._health
         watch: ClockWatch = health.watch
         checks = {(name,): float(trouble is None) for name, trouble in health.checks().items()}
         yield _gauge("ready", "1 where a check of /readyz holds", ["check"], checks)
-        yield _gauge("disk_free_bytes", "Room where the home is", [], {(): health.free_bytes()})
+        yield _gauge("disk_free_bytes", "Free bytes on the disk of the home", [], {(): health.free_bytes()})
         yield _counter("clock_jumps", "Times that this machine's clock jumped", [], {(): watch.jumps})
         theirs = watch.differences(health.steady()).get(CURATOR)
         apart = {} if theirs is None else {(): theirs / 1000}
@@ -102,7 +103,7 @@ def _of_money(opened: OpenHome) -> Iterator[Metric]:
     budgets = {(name,): opened.budget(name) for name in opened.datasets_ever()}
     for part, text in (
         ("total", "What all runs together may ever spend"),
-        ("spent", "What was spent, for ever"),
+        ("spent", "What was spent"),
         ("reserved", "What is set aside for runs under way"),
         ("left", "What may still be spent"),
     ):
@@ -129,7 +130,7 @@ def _of_answers(entries: list[Entry]) -> Iterator[Metric]:
     yield _counter("answers", "Answers given", ["stage"], Count((stage_of(entry.step),) for entry in given))
     yield _counter("answer_bytes", "Bytes of answers given", ["stage"], sizes)
     refused = sum(entry.mechanism == REFUSAL for entry in entries)
-    yield _counter("refusals", "Answers that said no", [], {(): refused})
+    yield _counter("refusals", "Answers that refused a task", [], {(): refused})
 
 
 def _info(name: str) -> Mapping[Labels, Number]:

@@ -1,10 +1,10 @@
-"""What stands before every page: the name under which it was asked for, and what browsers may do with the answer.
+"""Guard of every page: a check of the host name in the request, and headers that limit what browsers do.
 
 It does not know sessions or pages.
 
-A page of another site can make a browser ask this machine for anything. If that site leads its own name here ("DNS
-rebinding"), the request gives itself away by that name. A form of that site gives itself away by its origin, which
-browsers name. What the answers may load, and who may frame them, stands in their headers.
+A page of another site can make a browser send any request to this machine. If that site points its own name here ("DNS
+rebinding"), the request still bears that name, and is refused. Headers say what a page may load and that no site may
+frame it. A form of that site is refused by its origin, which browsers name.
 """
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,7 +16,7 @@ OPEN_PATHS = (
     "/healthz",
     "/readyz",
     "/metrics",
-)  # asked by machines, under whatever name; they hold nothing of the rows
+)  # for machines, under any host name; the answers hold nothing of the rows
 _READING = ("GET", "HEAD")
 HEADERS = {
     "Content-Security-Policy": (

@@ -1,4 +1,4 @@
-"""Turning facts into pages: the templates, and how numbers, times and hashes are written in them.
+"""Rendering of facts as pages: the templates, and how they write numbers, times and hashes.
 
 It does not know which page shows what (`party.pages.routes`).
 """
@@ -37,14 +37,14 @@ class Renderer:
         self._settings_text = opened.home.settings.read_bytes() if opened.home.settings.exists() else b""
 
     def page(self, template: str, session: Session | None, status: int = 200, **facts: Any) -> HTMLResponse:
-        """Of somebody who is signed in; without a session, of anybody."""
+        """Render a page. Without a session it shows nothing of the party."""
         own = self._own() if session is not None else {"party": "", "waiting": 0, "trouble": None, "is_stale": False}
         token = session.form_token if session is not None else ""
         text = _environment().get_template(template).render(facts | own, form_token=token)
         return HTMLResponse(text, status)
 
     def _own(self) -> dict[str, Any]:
-        """What stands in the head of every page."""
+        """Facts for the head of every page."""
         return {
             "party": self._opened.curator.name,
             "waiting": len(self._opened.ledger.requests("asked")),
@@ -53,7 +53,7 @@ class Renderer:
         }
 
     def _is_stale(self) -> bool:
-        """Whether party.toml says something else than when the service was started."""
+        """Whether party.toml has changed since the service started."""
         path = self._opened.home.settings
         try:
             if path.read_bytes() == self._settings_text:
@@ -79,6 +79,7 @@ def _environment() -> Environment:
     )
     found.filters |= {
         "amount": amount,
+        "epsilon": sentences.epsilon,
         "exact": exact,
         "event_words": sentences.event,
         "headline": sentences.headline,
@@ -95,7 +96,7 @@ def _environment() -> Environment:
 
 
 def exact(text: str) -> Markup:
-    """A budget as a decimal, with the fraction that it is."""
+    """A budget as a decimal, followed by its exact fraction unless it is a whole number."""
     shown, fraction = amount(text), Fraction(text)
     if fraction.denominator == 1:
         return escape(shown)
@@ -104,7 +105,7 @@ def exact(text: str) -> Markup:
 
 
 def when(at: str) -> Markup:
-    """A moment as people write it, in UTC, and for machines."""
+    """A moment in UTC, for people and, as an attribute, for machines."""
     moment = datetime.fromisoformat(at).astimezone(UTC)
     return Markup('<time class="tight" datetime="{}">{}</time>').format(at, f"{moment:%d %b %Y, %H:%M:%S}")
 
@@ -123,7 +124,7 @@ def state(facts: dict[str, Any]) -> Markup:
 
 
 def bar(budget: dict[str, str], asked: str = "0") -> dict[str, float]:
-    """The parts of a budget as places on a line from 0 to 100."""
+    """The parts of a budget as lengths on a line from 0 to 100."""
     spent, reserved = Fraction(budget["spent"]), Fraction(budget["reserved"])
     whole = max(Fraction(budget["total"]), spent + reserved + Fraction(asked)) or Fraction(1)
 

@@ -1,7 +1,7 @@
-"""The data owner's pages: what is asked, what it costs, what left, what is noted; and the owner's word on it.
+"""Routes of the data owner's pages: requests, costs, answers, the audit log, and the owner's decisions.
 
-It does not know how pages are written (`party.pages.rendering`) or who may see them (`party.pages.guard`). Nothing here
-reads a row, but for `party.comparison.comparison`, whose findings stay here.
+It does not know how pages are written (`party.pages.rendering`) or who may see them (`party.pages.sessions`). Nothing
+here reads a row, except through `party.comparison.comparison`, whose findings stay on this machine.
 """
 
 import asyncio
@@ -41,18 +41,19 @@ class UnknownPage(Exception):
 def add_pages(
     app: FastAPI, opened: OpenHome, door: Door, trouble: Callable[[], str | None], line: Curator | None = None
 ) -> None:
-    """`line` leads to the curator, for its roster and for published tables; without it these are not shown."""
+    """Add the pages to `app`. Without `line` to the curator they show neither its roster nor published tables."""
     render = Renderer(opened, trouble)
     guards = _Guards(opened, door)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(_entry(opened, door, render, guards))
-    app.include_router(_reading(opened, render, guards, line))
+    app.include_router(_of_requests(opened, render, guards))
+    app.include_router(_of_the_party(opened, render, guards, line))
     app.include_router(_deciding(opened, render, guards, line))
     _add_failures(app, render)
 
 
 class _Guards:
-    """Dependencies of the routes."""
+    """Dependencies of the routes: they let signed-in browsers through."""
 
     def __init__(self, opened: OpenHome, door: Door) -> None:
         self._door = door
@@ -66,7 +67,7 @@ class _Guards:
         return session
 
     def writer(self, request: Request, form_token: Annotated[str, Form()] = "") -> Session:
-        """Somebody who is signed in and sends a form of these pages."""
+        """Return the session of a request that sends a form of these pages."""
         session = self.reader(request)
         if not is_same(form_token, session.form_token):
             raise SignedOut
@@ -82,8 +83,8 @@ def _entry(opened: OpenHome, door: Door, render: Renderer, guards: _Guards) -> A
         if secret is None:
             return render.page("signed_out.html", None, 401, is_used=bool(ticket))
         opened.audit.append("signed in")
-        # A page that leads on by itself, not a redirect: a browser would not send a strict cookie along with that if
-        # the address was opened from another site, say from a mail.
+        # Not a redirect but a page that leads on by itself: if the address was opened from another site, say from a
+        # mail, a browser would not send a strict cookie with the redirected request.
         answer = render.page("signed_in.html", None)
         answer.set_cookie(guards.cookie, secret, SESSION_SECONDS, path="/", httponly=True, samesite="strict")
         return answer
@@ -98,12 +99,8 @@ def _entry(opened: OpenHome, door: Door, render: Renderer, guards: _Guards) -> A
     return router
 
 
-def _reading(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+def _of_requests(opened: OpenHome, render: Renderer, guards: _Guards) -> APIRouter:
     router, views, reader = APIRouter(include_in_schema=False), Views(opened), Depends(guards.reader)
-
-    @router.get("/")
-    def overview(session: Annotated[Session, reader]) -> HTMLResponse:
-        return render.page("overview.html", session, **views.overview())
 
     @router.get("/requests")
     def requests(session: Annotated[Session, reader], page: Annotated[int, Query(ge=1)] = 1) -> HTMLResponse:
@@ -120,6 +117,16 @@ def _reading(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator 
     @router.get("/requests/{plan}/comparison")
     def comparison(session: Annotated[Session, reader], plan: str) -> HTMLResponse:
         return render.page("comparison.html", session, **views.comparison(_asked(opened, plan)), complaint=None)
+
+    return router
+
+
+def _of_the_party(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+    router, views, reader = APIRouter(include_in_schema=False), Views(opened), Depends(guards.reader)
+
+    @router.get("/")
+    def overview(session: Annotated[Session, reader]) -> HTMLResponse:
+        return render.page("overview.html", session, **views.overview())
 
     @router.get("/datasets/{name}")
     def dataset(session: Annotated[Session, reader], name: str) -> HTMLResponse:
@@ -215,7 +222,7 @@ def _request_page(
 
 
 def _asked(opened: OpenHome, plan: str) -> Asked:
-    """Pages are named by the plan's hash: a run's name is the curator's, and could be anything."""
+    """Find a request by its plan's hash. The curator chooses a run's name, so no page is named by it."""
     found = opened.ledger.request_of_plan(plan)
     if found is None:
         raise UnknownPage

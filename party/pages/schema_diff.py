@@ -1,4 +1,4 @@
-"""The schema that is asked about, beside the one that a data set of this party is configured to hold.
+"""Differences between the requested schema and the schema of a data set of this party.
 
 It does not know rows: both sides are public schemas.
 """
@@ -21,7 +21,7 @@ _MOST_VALUES = 8
 
 @dataclass(frozen=True)
 class Line:
-    """One attribute on both sides; an empty text says that a side does not have it."""
+    """One attribute on both sides; the text is empty for a side that lacks the attribute."""
 
     name: str
     asked: str
@@ -34,7 +34,7 @@ def asked_schema(request: Request) -> Schema | None:
 
 
 def held_for(opened: OpenHome, dataset: str | None, asked: Schema) -> tuple[str, Schema] | None:
-    """The data set of the request, or else the one with the most attributes of the same name."""
+    """The data set of the request, or else the data set that shares most attribute names."""
     schemas = _readable_schemas(opened)
     if dataset is not None and dataset in schemas:
         return dataset, schemas[dataset]
@@ -44,7 +44,7 @@ def held_for(opened: OpenHome, dataset: str | None, asked: Schema) -> tuple[str,
 
 
 def lines(asked: Schema, held: Schema | None) -> list[Line]:
-    """In the order of what is asked; then what is held besides."""
+    """Compare all attributes: the requested ones in their order, then those that only this party holds."""
     own = {attribute.name: attribute for attribute in held.attributes} if held else {}
     beside = [_line(attribute, own.get(attribute.name)) for attribute in asked.attributes]
     extra = [one for name, one in own.items() if name not in asked.names]

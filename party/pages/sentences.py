@@ -1,4 +1,4 @@
-"""What the data owner reads: a request in one sentence, the standing rules, and the log's events, in plain words.
+"""Sentences for the data owner: a request, the standing rules, and the events of the audit log.
 
 It does not know pages or the command line. The numbers come from `party.views` as they are.
 """
@@ -11,43 +11,49 @@ from party.views import amount
 
 _RULE_WORDS = {"refuse": "is refused", "clamp": "is moved to the nearest bound", "missing": "counts as missing"}
 _EVENTS = {
-    "made": "The keys of this party were made.",
+    "made": "Your keys were made.",
     "enrolled": "Enrolled as {name} with the curator at {url}.",
-    "recognised": "The curator was recognised by a new pin: its key is {curator} from now on.",
+    "recognised": "A new pin confirmed the curator; its key is {curator} from now on.",
     "rotated": "New keys are in force.",
     "started": "The service was started.",
     "stopped": "The service stopped: {reason}.",
-    "offered": "The number of rows of {dataset} was told to the curator.",
-    "asked": "{run} was asked, for {price} of {dataset}.",
-    "judged": "Your rules said to {run}: {decision}.",
-    "decided": "You said to {run}: {decision} ({by}).",
-    "answered": "{step} of {run} was answered: {bytes} bytes left, for {charge}.",
-    "refused": "{step} of {run} was refused: {reason}",
-    "settled": "{run} is over: {outcome}.",
-    "restored": "The home was brought back from a backup of {made}.",
-    "rolled back": "The ledger was set back: it does not know {answers} answers that this party has signed.",
-    "acknowledged": "{step} of {run}, which the ledger had forgotten, was charged to {dataset}: {charge}.",
-    "exported": "Everything was exported to {what}.",
-    "mended": "An unfinished last line of this log was taken out.",
-    "signed in": "Somebody signed in to these pages.",
-    "compared": "The table of {run} was compared with your own rows, here.",
+    "offered": "The curator was told the number of rows of {dataset}.",
+    "asked": "Run {run} was requested, at a price of {price} of the budget of {dataset}.",
+    "judged": "The verdict of your rules on run {run}: {decision}.",
+    "decided": "Your decision on run {run}: {decision} ({by}).",
+    "answered": "Step {step} of run {run} was answered: {bytes} bytes left, at a price of {charge}.",
+    "refused": "Step {step} of run {run} was refused: {reason}",
+    "settled": "Run {run} ended: {outcome}.",
+    "restored": "The home was restored from a backup of {made}.",
+    "rolled back": "The ledger was set back: it lacks {answers} answers that your service has signed.",
+    "acknowledged": "Step {step} of run {run}, which the ledger lacked, was charged to {dataset}: {charge}.",
+    "exported": "Requests, accounts and this log were exported to {what}.",
+    "mended": "An unfinished last line of this log was removed.",
+    "signed in": "Someone signed in to these pages.",
+    "compared": "The table of run {run} was compared with your own rows on this machine.",
 }
 
 
 def headline(facts: Mapping[str, Any]) -> str:
-    """Who asks for what, and at what price."""
+    """One sentence about a request: the curator, what it asks for, and the price."""
     is_open = facts["state"] in ("asked", "accepted")
     asked = f"The curator at {facts['curator']['url']} {'asks' if is_open else 'asked'} for {_wanted(facts)}"
     if facts["dataset"] is None:
         return f"{asked}. None of your data sets has this schema."
     asked = f"{asked} of “{facts['dataset']}”"
     if is_open:
-        return f"{asked}; it costs {amount(facts['price'])} of your remaining {amount(facts['budget']['left'])}."
-    return f"{asked}, for {amount(facts['price'])}, of which {amount(facts['spent'])} is spent."
+        return f"{asked}. It would cost {epsilon(facts['price'])} of the {epsilon(facts['budget']['left'])} left."
+    return f"{asked}. Its price is {epsilon(facts['price'])}; {epsilon(facts['spent'])} of it is spent."
+
+
+def epsilon(text: str) -> str:
+    """Write an epsilon for people, with its sign."""
+    shown = amount(text)
+    return f"about ε {shown.removeprefix('about ')}" if shown.startswith("about ") else f"ε {shown}"
 
 
 def rules(settings: Settings) -> Iterator[str]:
-    """What party.toml says, as sentences."""
+    """Sentences that say what party.toml says."""
     policy = settings.policy
     yield from _rules_of_runs(policy)
     for name, dataset in settings.datasets.items():
@@ -55,7 +61,7 @@ def rules(settings: Settings) -> Iterator[str]:
 
 
 def event(entry: Mapping[str, Any]) -> str:
-    """One line of the audit log as a sentence; an event of another version is named as it is."""
+    """Tell an entry of the audit log in a sentence; an event that this version does not know is named as it is."""
     given = {name: _readable(name, value) for name, value in entry.items()}
     return _EVENTS.get(str(entry["event"]), "{event}").format_map(_Given(given))
 
@@ -77,33 +83,34 @@ def _wanted(facts: Mapping[str, Any]) -> str:
 
 def _rules_of_runs(policy: Policy) -> Iterator[str]:
     if policy.accept == "ask":
-        yield "Every run that breaks no rule waits for your word."
+        yield "Every run that breaks no rule needs your decision."
     else:
-        yield "A run that breaks no rule, with parties whose fingerprints you have all compared, is accepted at once."
+        yield "A run that breaks no rule is accepted at once if you have compared the fingerprints of all its parties."
     yield "A run that breaks a rule is refused, whoever asks."
-    yield f"One run may cost a data set at most {amount(str(policy.epsilon_per_run))}."
+    yield f"One run may cost a data set at most {epsilon(str(policy.epsilon_per_run))}."
     if policy.delta_per_run:
         yield f"One run may add a delta of at most {amount(str(policy.delta_per_run))}."
     else:
-        yield "A run must be pure: no delta."
+        yield "No run may have a delta."
     yield f"Methods: {_listed(policy.methods)}."
-    yield f"Noise: {_listed(policy.noise)}; updates: {_listed(policy.updates)}."
+    yield f"Noise: {_listed(policy.noise)}."
+    yield f"Updates: {_listed(policy.updates)}."
     yield f"A run has at least {policy.smallest_parties} parties, each with at least {policy.smallest_rows:,} rows."
     others = policy.smallest_insiders
     if others == 0:
-        yield "A run need not protect you from other parties: you trust every one of them."
+        yield "A run need not protect your rows from other parties: you trust every one of them."
     else:
         yield (
-            "A run must protect you from any 1 other party."
+            "A run must protect your rows from any 1 other party."
             if others == 1
-            else f"A run must protect you from any {others} other parties that pool what they know."
+            else f"A run must protect your rows from any {others} other parties that pool what they know."
         )
 
 
 def _rules_of(name: str, dataset: Dataset) -> Iterator[str]:
-    yield f"All runs together may spend {amount(str(dataset.epsilon_total))} on “{name}”, for ever."
+    yield f"All runs together may ever spend at most {epsilon(str(dataset.epsilon_total))} on “{name}”."
     if dataset.delta_total:
-        yield f"Their deltas on “{name}” may add up to {amount(str(dataset.delta_total))}."
+        yield f"Their deltas on “{name}” may add up to at most {amount(str(dataset.delta_total))}."
     if dataset.person_key is not None:
         yield f"In “{name}”, the column “{dataset.person_key}” must name every person once; it is not counted."
     rule = dataset.out_of_range
@@ -115,8 +122,8 @@ def _rules_of(name: str, dataset: Dataset) -> Iterator[str]:
 
 
 def _readable(name: str, value: Any) -> str:
-    if name in ("price", "charge", "delta"):
-        return amount(str(value))
+    if name in ("price", "charge"):
+        return epsilon(str(value))
     if isinstance(value, list):
         return "; ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)

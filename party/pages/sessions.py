@@ -1,6 +1,6 @@
-"""Who may see the data owner's pages: one-time sign-in addresses, sessions, and what every form must carry.
+"""Access to the data owner's pages: one-time sign-in addresses, sessions, and the token in every form.
 
-It does not know what the pages show. Nothing of it is ever written down: a restart signs everybody out.
+It does not know what the pages show. Sessions are never written to disk: a restart signs everybody out.
 """
 
 import hmac
@@ -20,14 +20,14 @@ _MOST_SESSIONS = 20
 
 @dataclass(frozen=True)
 class Session:
-    """Somebody who has shown a ticket; `form_token` stands in every form on their pages, and nowhere else."""
+    """A signed-in browser; `form_token` is in every form on its pages, and nowhere else."""
 
     form_token: str = field(repr=False)
     ends: float
 
 
 class Door:
-    """Secrets are looked up by their hashes, so that the time of a look-up says nothing about them."""
+    """Tickets and sessions, looked up by the hashes of their secrets so that timing reveals no secret."""
 
     def __init__(self, stream: Stream | None = None, clock: Callable[[], float] = monotonic) -> None:
         self._stream, self._clock = stream or Stream.system(), clock
@@ -42,7 +42,7 @@ class Door:
         return secret
 
     def enter(self, ticket: str) -> str | None:
-        """The secret of a new session, for the cookie; None if the ticket is used, old or made up."""
+        """Exchange a ticket for the secret of a new session; None if the ticket is used, expired or unknown."""
         ends = self._tickets.pop(_hash(ticket), 0.0)
         if ends <= self._clock():
             return None

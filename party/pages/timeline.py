@@ -1,4 +1,4 @@
-"""What a data set has spent over time, as a line for people to look at: points, and where they are drawn.
+"""Chart of what a data set has spent over time: its points, and their places in the picture.
 
 It does not know HTML. The numbers are the ledger's; only their places in the picture are rounded.
 """
@@ -27,7 +27,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class Picture:
-    """Everything in units of the drawing."""
+    """A chart in units of the drawing."""
 
     line: str  # SVG path of what was spent
     area: str
@@ -45,7 +45,7 @@ class Picture:
 
 
 def spendings(entries: Sequence[Entry]) -> list[Spending]:
-    """Run by run, in the order of their last charges."""
+    """The spending of each run, in the order of the last charges."""
     charged = [entry for entry in entries if entry.charge]
     last = {entry.run: entry.at for entry in charged}
     found, spent = [], Fraction(0)
@@ -57,7 +57,7 @@ def spendings(entries: Sequence[Entry]) -> list[Spending]:
 
 
 def picture(entries: Sequence[Entry], total: Fraction, reserved: Fraction, now: str) -> Picture | None:
-    """None while nothing has been spent."""
+    """Draw the chart; None if nothing has been spent."""
     charged = sorted((entry for entry in entries if entry.charge), key=lambda entry: entry.at)
     if not charged:
         return None
@@ -82,7 +82,7 @@ def picture(entries: Sequence[Entry], total: Fraction, reserved: Fraction, now: 
 
 
 def _called(at: str, other: str) -> str:
-    """A date, or the time where both ends are of one day."""
+    """The label of an end: its date, or its time if both ends are on one day."""
     return f"{at[11:16]} UTC" if at[:10] == other[:10] else at[:10]
 
 
@@ -92,7 +92,7 @@ class _Scale:
         self._span = max(1.0, _seconds(last) - self._first)
 
     def x(self, at: str) -> float:
-        """The first charge stands a little inside, so that its step is seen."""
+        """Place a moment; the first charge is a little inside, so that its step can be seen."""
         inner = WIDTH - _LEFT - _RIGHT
         return round(_LEFT + inner * (0.04 + 0.92 * (_seconds(at) - self._first) / self._span), 1)
 

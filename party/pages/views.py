@@ -1,4 +1,4 @@
-"""What each of the data owner's pages shows, gathered from ledger, log and settings.
+"""Facts for each of the data owner's pages, gathered from ledger, log and settings.
 
 It does not know HTML, routes or sessions. Numbers are those of `party.views`, which the command line and JSON print
 too.
@@ -82,7 +82,7 @@ class Views:
         }
 
     def left(self, page: int) -> dict[str, Any]:
-        """Every answer, newest first: what is stored in the ledger before it leaves."""
+        """Every answer, newest first, as stored in the ledger before it leaves."""
         entries = self._ledger.entries()
         lines = [line_of(entry) for entry in reversed(entries)]
         total = sum(entry.reply_bytes for entry in entries)
@@ -97,7 +97,7 @@ class Views:
         return _paged("entries", wanted, page, _LINES_A_PAGE) | facts
 
     def peers(self, roster: Sequence[Peer] | None) -> dict[str, Any]:
-        """The curator's roster where it is known, else the parties of former requests; with what is noted of them."""
+        """The other parties, from the curator's roster or else from former requests, with their noted fingerprints."""
         found = self._shown_by(roster) if roster is not None else self._met()
         own = self._opened.curator.name
         return {
@@ -170,7 +170,7 @@ class Views:
 
 
 def _brief(request: Request) -> dict[str, Any]:
-    """One line of a list; the names are those of `party.views.described`."""
+    """A request in one line of a list; the keys are those of `party.views.described`."""
     return {
         "run": request.run,
         "plan": request.plan_hash,
@@ -195,7 +195,7 @@ def _plan_of(entries: Sequence[Entry], run: str) -> str:
 
 
 def _map(found: dict[str, Any]) -> dict[str, Any]:
-    """The pairs as squares of a triangle; the darkest is the worst."""
+    """Draw the pairs as squares of a triangle; the darkest has the largest distance."""
     names = [column["name"] for column in found["columns"]]
     place = {name: index for index, name in enumerate(names)}
     worst = max((pair["distance"] for pair in found["pairs"]), default=0) or 1

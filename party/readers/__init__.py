@@ -1,1 +1,1 @@
-"""Readers, one a kind of source: the header and the rows as text. Each is imported when a source is of its kind."""
+"""Readers, one per kind of source: the header and the rows as text. A reader is imported when a source needs it."""

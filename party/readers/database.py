@@ -24,7 +24,7 @@ def database_rows(source: str, query: str) -> Generator[Sequence[str], None, Non
     try:
         engine = create_engine(url, poolclass=NullPool)
         with engine.connect() as connection:
-            # The driver gets the query as it stands: a % or : in it is not a parameter.
+            # The driver gets the query unchanged: a % or : in the query is not a parameter.
             streaming = connection.execution_options(stream_results=True, max_row_buffer=BATCH, no_parameters=True)
             with streaming.exec_driver_sql(query) as result:
                 yield list(result.keys())

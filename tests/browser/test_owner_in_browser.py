@@ -78,7 +78,7 @@ def test_a_request_is_read_and_accepted_by_keyboard_alone(owner: Served, watched
     watched.look("owner-request")
     for _ in range(60):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent").startswith("Accept, and pay 0.8"):
+        if page.evaluate("document.activeElement.textContent").startswith("Accept: spend ε 0.8 of the "):
             break
     page.keyboard.press("Enter")
     page.get_by_text("accepted, about to join").first.wait_for()
@@ -95,22 +95,22 @@ def test_a_request_is_read_and_accepted_by_keyboard_alone(owner: Served, watched
 def test_a_request_is_refused_with_a_reason(owner: Served, watched: Watched, fake: FakeCurator) -> None:
     page = sign_in(watched, owner)
     page.get_by_role("link", name="Read and decide").click()
-    page.get_by_label("Reason, told to the curator and its operator").fill("nicht vor Januar — <b>später</b>")
+    page.get_by_label("Reason (sent to the curator and its operator)").fill("nicht vor Januar — <b>später</b>")
     page.get_by_role("button", name="Refuse").click()
-    page.get_by_text("refused, about to say so").first.wait_for()
+    page.get_by_text("refused, not sent to the curator yet").first.wait_for()
     assert owner.party is not None
     elsewhere(owner.party.turns)
     assert fake.runs["run-3"].reason == "nicht vor Januar — <b>später</b>"
     page.goto(f"{owner.url}/")
-    page.get_by_text("Nobody waits for your word.").wait_for()
+    page.get_by_text("No open requests.").wait_for()
 
 
 def test_the_log_is_searched(owner: Served, watched: Watched) -> None:
     page = sign_in(watched, owner)
     page.get_by_role("link", name="Audit log").click()
-    page.get_by_label("Entries that hold").fill("too-dear")
+    page.get_by_label("Entries that contain").fill("too-dear")
     page.keyboard.press("Enter")
-    page.get_by_text(re.compile(r"\d of \d+ entries hold")).wait_for()
+    page.get_by_text(re.compile(r"\d of \d+ entries contain")).wait_for()
     assert page.locator("tbody tr").count() == page.locator("tbody tr", has_text="too-dear").count() >= 2
     watched.check_access("the log, searched")
 
@@ -119,10 +119,10 @@ def test_the_published_table_is_compared_here(owner: Served, watched: Watched, f
     page = sign_in(watched, owner)
     page.get_by_role("link", name="run-1", exact=True).click()
     page.get_by_role("link", name="Compare", exact=True).click()
-    page.get_by_label("Column to be guessed").select_option("ill")
+    page.get_by_label("Column to predict").select_option("ill")
     page.get_by_role("button", name="Compare").click()
     page.get_by_text("How far apart").wait_for()
-    page.get_by_text("Guessing “ill”").wait_for()
+    page.get_by_text("Predicting “ill”").wait_for()
     watched.look("owner-comparison")
     assert [one for one in fake.requests if "table" in one] == ["GET /v1/runs/run-1/table.csv"]
 
@@ -155,10 +155,10 @@ def test_a_curator_that_is_away_and_rules_that_changed_are_said(
     settings = owner.party.home.settings
     settings.write_text(settings.read_text().replace('epsilon_per_run = "2"', 'epsilon_per_run = "1/2"'))
     page = sign_in(watched, owner)
-    page.get_by_text("This party cannot go on just now").wait_for()
+    page.get_by_text("Your service cannot continue at the moment").wait_for()
     page.get_by_text("restart the service to put the file's rules in force").wait_for()
     page.get_by_role("link", name="Peers").click()
-    page.get_by_text("Shown are the parties that you have noted or met").wait_for()
+    page.get_by_text("Listed are the parties whose fingerprints you have noted").wait_for()
     watched.look("owner-away")
 
 

@@ -74,7 +74,8 @@ def test_the_walk_of_the_readme(
     process, folder = demonstration
     assert process.stdout is not None
     buttons = re.findall(r"\*\*([^*]+)\*\*", walk())
-    assert buttons == ["Read and decide", "Accept, and pay 1", "Sign in", "Open the report"]
+    accept = "Accept: spend ε 1 of the 1 left (cannot be undone)"
+    assert buttons == ["Read and decide", accept, "Sign in", "Open the report"]
     addresses = told(process.stdout)
 
     owner = watch()

@@ -314,7 +314,7 @@ def test_a_port_in_use_is_said(home: Cluster, tmp_path: Path) -> None:
     settings.write_text(settings.read_text().replace("port = 0", f"port = {port}"))
     done = home.sites["crowded"].shell("serve")
     assert done.returncode == 2
-    assert f"127.0.0.1:{port} cannot be listened at" in done.stderr
+    assert f"the service cannot listen at 127.0.0.1:{port}" in done.stderr
 
 
 def test_one_process_serves_a_home(home: Cluster) -> None:

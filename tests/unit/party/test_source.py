@@ -127,7 +127,7 @@ def test_a_row_without_its_person_is_refused(tmp_path):
 def test_a_person_key_is_one_column(tmp_path, key, header):
     rows = [[*row, ""][: len(header)] for row in ROWS]
     source = write_csv(tmp_path, rows, header).model_copy(update={"person_key": key})
-    assert refusal(tmp_path, source).endswith(f'the person key "{key}" is no single column; correct its name')
+    assert refusal(tmp_path, source).endswith(f'the person key "{key}" names no single column; correct its name')
 
 
 def test_a_person_key_may_be_an_attribute(tmp_path):
@@ -158,7 +158,7 @@ def _again(folder, write):
 
 
 def test_a_table_without_rows_is_no_party_s_table(tmp_path):
-    assert refusal(tmp_path, write_csv(tmp_path, [])).endswith("it has no rows; a party needs at least one")
+    assert refusal(tmp_path, write_csv(tmp_path, [])).endswith("the source has no rows; a party needs at least one row")
     assert check(tmp_path, write_csv(tmp_path, []), SCHEMA).rows == 0
 
 

@@ -206,7 +206,7 @@ def test_a_peer_is_noted_only_under_the_fingerprint_that_its_owner_told(fake, ho
     assert "   compared" in told("peers", "--home", home)[1]
     fake.know("South", identity(4).signing.public, identity(3).exchange.public)
     code, text, _ = told("peers", "--home", home)
-    assert f"NOT the one you have noted ({fingerprint_of(3)})" in text
+    assert f"DIFFERS from the fingerprint that you have noted ({fingerprint_of(3)})" in text
     (peer,) = json.loads(told("peers", "--home", home, "--json")[1])["peers"]
     assert (peer["name"], peer["compared"], peer["noted"]) == ("South", False, fingerprint_of(3))
 
@@ -266,7 +266,7 @@ def test_without_enrolment_there_is_no_curator_to_ask(home, told):
     for words in (["offer"], ["peers"], ["ledger", "acknowledge"], ["serve"]):
         code, _, complaint = told(*words, "--home", home)
         assert code == 2
-        assert "this party is not enrolled: `subn-party enrol` does that" in complaint
+        assert "this party is not enrolled; enrol it with `subn-party enrol`" in complaint
 
 
 def test_a_curator_that_does_not_answer_is_a_failure_not_a_refusal(fake, home, told):
@@ -337,15 +337,15 @@ def test_requests_say_who_asks_for_what_and_what_would_be_left(tmp_path, fake, t
     party = invited(tmp_path, fake)
     code, text, _ = told("requests", "--home", party.home.path)
     assert code == 0
-    assert text.startswith("run run-1: waits for your word\n")
+    assert text.startswith("run run-1: needs your decision\n")
     for line in (
         "  your data   patients",
         "  together    party-1, 30 rows (you)",
         "  together    party-2, 20 rows (compared)",
         "  protected   from the curator, the public, and any 1 other party",
-        "  price       1 in all; 0 of it is spent",
-        "  budget      4 for ever: 0 spent, 0 set aside, 4 left",
-        "  afterwards  3 would be left",
+        "  price       epsilon 1 in total; 0 of it is spent",
+        "  budget      epsilon 4 for all runs: 0 spent, 0 set aside, 4 left",
+        "  afterwards  epsilon 3 would be left",
         "  ask         every run is accepted by hand",
     ):
         assert line in text.splitlines()
@@ -367,7 +367,7 @@ def test_a_stranger_among_the_parties_is_shown_with_its_fingerprint(tmp_path, fa
 
 
 def test_nobody_asks(home, told, fake):
-    assert told("requests", "--home", home)[1] == "nobody asks for anything\n"
+    assert told("requests", "--home", home)[1] == "no open requests\n"
     code, _, complaint = told("requests", "--home", home, "run-7")
     assert code == 2
     assert "there is no run 'run-7' here" in complaint
@@ -390,7 +390,7 @@ def test_refusing_by_command_reaches_the_curator_with_the_reason(tmp_path, fake,
     assert told("refuse", "--home", party.home.path, RUN, "--reason", "the ethics board says no")[0] == 0
     party.turns()
     assert (fake.runs[RUN].ended, fake.runs[RUN].reason) == ("refused", "the ethics board says no")
-    assert told("requests", "--home", party.home.path)[1] == "nobody asks for anything\n"
+    assert told("requests", "--home", party.home.path)[1] == "no open requests\n"
     over = told("requests", "--home", party.home.path, "--all")[1]
     assert over.startswith("run run-1: over, refused: the ethics board says no\n")
     decided = [entry for entry in party.audited() if entry["event"] == "decided"]
@@ -414,9 +414,9 @@ def test_a_plan_that_cannot_be_agreed_to_is_shown_before_the_curator_hears(tmp_p
     )
     code, text, _ = told("requests", "--home", party.home.path, "run-2")
     assert code == 0
-    assert "run run-2: refused, about to say so" in text
+    assert "run run-2: refused, not sent to the curator yet" in text
     assert "  refuse      epsilon is 0: it must be positive" in text
-    assert "phase" not in text
+    assert "tables" not in text
 
 
 def test_a_plan_that_nobody_can_agree_to_is_still_shown(tmp_path, fake, told):
@@ -437,7 +437,7 @@ def test_the_account_and_its_entries(tmp_path, fake, told):
     party = joined(tmp_path, fake)
     code, text, _ = told("ledger", "--home", party.home.path)
     assert code == 0
-    assert text.startswith("patients: 4 for ever, 0 spent, 1 set aside, 3 left\n")
+    assert text.startswith("patients: epsilon 4 for all runs, 0 spent, 1 set aside, 3 left\n")
     assert "run-1  joining " in text
     found = json.loads(told("ledger", "--home", party.home.path, "--json", "--dataset", "patients")[1])
     assert found["accounts"]["patients"] == {"total": "4", "spent": "0", "reserved": "1", "left": "3"} | NO_DELTA
@@ -464,7 +464,9 @@ def test_a_forgotten_answer_is_charged_when_it_is_acknowledged(tmp_path, fake, t
     code, text, _ = told("ledger", "acknowledge", "--home", home)
     assert code == 0
     assert text == "charged 0 for joining of run-1\ncharged 0.05 for correlations of run-1\n"
-    assert told("ledger", "--home", home)[1].startswith("patients: 4 for ever, 0.05 spent, 0 set aside, 3.95 left\n")
+    assert told("ledger", "--home", home)[1].startswith(
+        "patients: epsilon 4 for all runs, 0.05 spent, 0 set aside, 3.95 left\n"
+    )
     assert "nothing to acknowledge" in told("ledger", "acknowledge", "--home", home)[1]
 
 
@@ -473,7 +475,7 @@ def test_whose_account_pays_must_be_said_where_it_is_not_clear(tmp_path, fake, t
     home = forgotten(tmp_path, fake, other).home.path
     code, _, complaint = told("ledger", "acknowledge", "--home", home)
     assert code == 2
-    assert "say with --dataset which data set the forgotten runs were about: patients, other" in complaint
+    assert "name the data set of the forgotten runs with --dataset: patients, other" in complaint
     assert told("ledger", "acknowledge", "--home", home, "--dataset", "third")[0] == 2
     assert told("ledger", "acknowledge", "--home", home, "--dataset", "other")[0] == 0
     assert json.loads(told("ledger", "--home", home, "--json")[1])["accounts"]["other"]["spent"] == "1/20"
@@ -488,7 +490,7 @@ def test_the_audit_log_is_shown_searched_and_verified(tmp_path, fake, told):
     assert len(told("audit", "--home", home, "--last", "2")[1].splitlines()) == 2
     assert told("audit", "--home", home, "--last", "0")[1] == ""
     code, text, _ = told("audit", "verify", "--home", home)
-    assert (code, text.endswith("3 entries, the chain is whole\n")) == (0, True)
+    assert (code, text.endswith("3 entries, the chain is unbroken\n")) == (0, True)
     party.home.audit.write_text(party.home.audit.read_text().replace("accept", "refuse"))
     code, text, _ = told("audit", "verify", "--home", home)
     assert code == 1

@@ -79,7 +79,7 @@ def test_the_comparison_on_the_command_line_is_the_pages(party: Party, told: Any
     assert found == json.loads((party.home.comparisons / f"{found['plan']}.json").read_text())
     code, said, _ = told("compare", "run-1", "--guess", "b")
     assert f"pairs:          {100 * found['two_way']:.1f} % apart on average" in said
-    assert "b is guessed right in" in said
+    assert "b is predicted correctly in" in said
     assert fake.requests.count("GET /v1/runs/run-1/table.csv") == 1
 
 

@@ -27,7 +27,7 @@ def test_keys_are_kept_for_their_owner_alone(tmp_path):
 
 def test_keys_are_never_overwritten(tmp_path):
     made = keys.make(tmp_path)
-    with pytest.raises(SettingsError, match="keys stay as they are"):
+    with pytest.raises(SettingsError, match="keys are never overwritten"):
         keys.make(tmp_path)
     assert same(keys.load(tmp_path), made)
 

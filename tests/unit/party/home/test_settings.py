@@ -199,7 +199,9 @@ def test_a_data_set_is_found_by_its_schema(home):
 
 def test_two_data_sets_with_one_schema_are_refused(home):
     settings = schemas(home, one=BITS.to_json(), two=json.dumps(json.loads(BITS.to_json())))
-    with pytest.raises(SettingsError, match=r"datasets one and two have one schema, .* give their schemas different"):
+    with pytest.raises(
+        SettingsError, match=r"datasets one and two have the same schema, .* give their schemas different"
+    ):
         dataset_for(home, settings, BITS.hash)
     titled = Schema.parse(json.loads(BITS.to_json()) | {"title": "two"})
     settings = schemas(home, one=BITS.to_json(), two=titled.to_json())

@@ -283,7 +283,7 @@ def test_the_request_in_plain_words(party: Party, visitor: Visitor, capsys: pyte
     )
     headline = (
         f"The curator at https://curator.example asks for up to {cells:,} noisy counts and 2 private choices about "
-        "5 columns of “patients”; it costs about 0.3333 (1/3) of your remaining 3.2."
+        "5 columns of “patients”. It would cost about ε 0.3333 (1/3) of the ε 3.2 left."
     )
     promise = (
         "With what leaves your table in this run, the odds of any statement about one person in it change by at most "
@@ -304,11 +304,11 @@ def test_budget_what_left_and_audit(party: Party, visitor: Visitor) -> None:
     assert f"({sum(entry.reply_bytes for entry in entries):,} bytes)" in left
     assert all(entry.reply_digest in left for entry in entries)
     budget = words(visitor.get("/datasets/patients"))
-    assert "0.8 (4/5) spent" in budget
-    assert "3.2 (16/5) left of 4" in budget
-    assert "by at most a factor 2.23" in budget
+    assert "ε 0.8 (4/5) spent" in budget
+    assert "ε 3.2 (16/5) left of ε 4" in budget
+    assert "by at most a factor 2.23, compared with that person's row holding any other values" in budget
     audit = words(visitor.get("/audit"))
-    assert f"The chain is whole: {len(party.audited())} entries" in audit
+    assert f"The chain is unbroken: {len(party.audited())} entries" in audit
     found = words(visitor.get("/audit?search=run-2"))
     assert (
         f"{sum('run-2' in json.dumps(entry) for entry in party.audited())} of {len(party.audited())} entries" in found
@@ -340,11 +340,11 @@ def test_a_broken_log_is_said(party: Party, visitor: Visitor) -> None:
 def test_rules_are_the_files_and_a_changed_file_is_noticed(party: Party, visitor: Visitor) -> None:
     page = words(visitor.get("/rules"))
     for sentence in (
-        "Every run that breaks no rule waits for your word.",
-        "One run may cost a data set at most 2.",
-        "A run must be pure: no delta.",
-        "A run must protect you from any 1 other party.",
-        "All runs together may spend 4 on “patients”, for ever.",
+        "Every run that breaks no rule needs your decision.",
+        "One run may cost a data set at most ε 2.",
+        "No run may have a delta.",
+        "A run must protect your rows from any 1 other party.",
+        "All runs together may ever spend at most ε 4 on “patients”.",
         "In “patients”, a value that the schema does not list is refused.",
     ):
         assert sentence in page
@@ -354,7 +354,7 @@ def test_rules_are_the_files_and_a_changed_file_is_noticed(party: Party, visitor
     assert "restart the service" not in words(visitor.get("/"))
     party.home.settings.write_text(text.replace('epsilon_per_run = "2"', 'epsilon_per_run = "3"'))
     assert "restart the service" in words(visitor.get("/"))
-    assert "at most 2" in words(visitor.get("/rules"))  # what is in force
+    assert "at most ε 2" in words(visitor.get("/rules"))  # what is in force
     party.home.settings.write_text("nonsense")
     assert "restart the service" in words(visitor.get("/"))
 
