@@ -47,7 +47,7 @@ class CuratorSettings(_Closed):
 
 
 class Peer(_Closed):
-    fingerprint: Annotated[str, Field(pattern=_FINGERPRINT)]  # of both its keys: `policy.peer_fingerprint`
+    fingerprint: Annotated[str, Field(pattern=_FINGERPRINT)]  # of both its keys: `party.home.keys.peer_fingerprint`
 
 
 class Local(_Closed):

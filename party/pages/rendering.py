@@ -95,12 +95,13 @@ def _environment() -> Environment:
     return found
 
 
-def exact(text: str) -> Markup:
-    """A budget as a decimal, followed by its exact fraction unless it is a whole number."""
-    shown, fraction = amount(text), Fraction(text)
+def exact(text: str, sign: str = "") -> Markup:
+    """A budget as a decimal after `sign`, followed by its exact fraction unless it is a whole number."""
+    fraction, shown = Fraction(text), amount(text).partition(" (")[0]
+    about = "about " if shown.startswith("about ") else ""
+    shown = about + sign + shown.removeprefix("about ")
     if fraction.denominator == 1:
         return escape(shown)
-    shown = shown.partition(" (")[0]
     return Markup('<span class="tight">{} <small>({})</small></span>').format(shown, fraction)
 
 

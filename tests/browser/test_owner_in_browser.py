@@ -180,7 +180,7 @@ def test_two_hundred_columns_long_names_and_other_scripts(tmp_path: Path, watche
     (party.home.path / "wide.json").write_text(schema.to_json())
     (party.home.path / "wide.csv").write_bytes(a_table(schema, ROWS[0]))
     party = party.killed()
-    ask(fake, party, "run-" + "x" * 150, schema, noise="local", epsilon="2/3")
+    ask(fake, party, "run-" + "x" * 96, schema, noise="local", epsilon="2/3")
     with served(party) as owner:
         page = sign_in(watched, owner)
         watched.look("owner-hard-overview")

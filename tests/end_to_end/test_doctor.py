@@ -57,7 +57,7 @@ def test_a_party_before_and_after_enrolment(clinic: Cluster) -> None:
     clinic.enrol("new")
     met = party(clinic, 0, "new")
     assert {one["verdict"] for one in met["peers"]} == {"warn"}  # not compared yet
-    assert met["peers"][0]["mend"].startswith("compare it by voice")
+    assert met["peers"][0]["mend"].startswith("compare it by telephone")
     clinic.subn("parties", "revoke", "new")
 
 

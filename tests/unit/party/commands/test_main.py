@@ -313,7 +313,7 @@ def test_keys_stay_while_a_run_needs_them(tmp_path, fake, told):
     party = joined(tmp_path, fake)
     code, _, complaint = told("rotate", "--home", party.home.path)
     assert code == 2
-    assert complaint.endswith("run-1 is under way with the present keys: wait for its end\n")
+    assert complaint.endswith("run-1 is under way with the present keys: wait for its end, then rotate\n")
 
 
 # Requests

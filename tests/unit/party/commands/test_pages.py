@@ -55,7 +55,7 @@ def test_the_address_that_is_printed_opens_the_pages_once(party: Party, told: An
 def test_without_a_service_nothing_is_opened(party: Party, told: Any) -> None:
     code, _, complaint = told("page")
     assert code == 1
-    assert "start `subn-party serve` first" in complaint
+    assert "is not running: start it with `subn-party serve`" in complaint
     party.home.address.write_text("http://127.0.0.1:9\n")  # left by a service that was killed
     code, _, complaint = told("page")
     assert code == 1
@@ -68,7 +68,7 @@ def test_another_homes_token_opens_nothing(party: Party, told: Any) -> None:
         party.home.address.write_text(owner.url + "\n")
         code, said, complaint = told("page")
     assert (code, said) == (1, "")
-    assert "does not know this home's local-token" in complaint
+    assert "does not accept this home's local-token" in complaint
 
 
 def test_the_comparison_on_the_command_line_is_the_pages(party: Party, told: Any, fake: FakeCurator) -> None:

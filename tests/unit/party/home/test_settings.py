@@ -153,7 +153,7 @@ def test_a_section_that_is_no_section(home):
     with pytest.raises(SettingsError, match=r"datasets: is empty; expected at least one entry"):
         load(home)
     home.settings.write_text(
-        template().replace("[local]", "").replace("port = 8470", "").replace("# What", "local = 3\n# W", 1)
+        template().replace("[local]", "").replace("port = 8470", "").replace("# The rules", "local = 3\n# The rules", 1)
     )
     with pytest.raises(SettingsError, match=r"party\.toml: local: found 3, expected a section"):
         load(home)
