@@ -1,4 +1,4 @@
-"""`subn-curator doctor`: looks at everything that the service needs, and says how to mend what is wrong.
+"""`subn-curator doctor`: check everything that the service needs, and explain how to repair faults.
 
 It does not know runs or rows.
 """

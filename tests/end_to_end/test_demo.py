@@ -79,7 +79,7 @@ def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> 
         (["--parties", "1"], "takes 2 to 20"),
         (["--parties", "21"], "takes 2 to 20"),
         (["--epsilon", "much"], "--epsilon: expected an exact number"),
-        (["--out", "."], "holds something already"),
+        (["--out", "."], "is not empty"),
     ],
 )
 def test_what_cannot_be_demonstrated_is_said_before_anything_starts(
