@@ -64,7 +64,7 @@ def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> 
     command = [sys.executable, "-c", code, "demo", "--parties", "2", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
         assert demo.stdout is not None
-        while "a plan of" not in (line := demo.stdout.readline()):
+        while "a plan with method" not in (line := demo.stdout.readline()):
             assert line
         (hospital,) = processes_of(out / "hospital-2")
         hospital.kill()

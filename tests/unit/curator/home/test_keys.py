@@ -59,7 +59,7 @@ def test_a_sealed_secret_opens_under_its_name_only(keys):
     assert b"p and q" not in sealed
     assert keys.open(sealed, "run-1") == b"p and q"
     for wrong, name in ((sealed, "run-2"), (sealed[:-1] + b"\0", "run-1"), (b"\0" + sealed[1:], "run-1")):
-        with pytest.raises(SettingsError, match=f"the secret of {name} does not open"):
+        with pytest.raises(SettingsError, match=f"the secret of {name} cannot be opened"):
             keys.open(wrong, name)
 
 
@@ -69,7 +69,7 @@ def test_no_two_seals_are_alike(keys):
 
 def test_another_master_key_does_not_open(keys):
     sealed = keys.seal(b"s", "run", STREAM)
-    with pytest.raises(SettingsError, match="or the master key is another one"):
+    with pytest.raises(SettingsError, match="or this is not its master key"):
         CuratorKeys(keys.signing, bytes(32)).open(sealed, "run")
 
 
