@@ -31,7 +31,7 @@ def test_keys_that_are_there_are_kept(tmp_path, keys):
 
 def test_a_key_that_others_can_read_is_refused(tmp_path, keys):
     (tmp_path / "keys" / "master.key").chmod(0o640)
-    with pytest.raises(SettingsError, match=r"open to others \(mode 640\): chmod 600"):
+    with pytest.raises(SettingsError, match=r"accessible to others \(mode 640\): run chmod 600"):
         CuratorKeys.load(tmp_path)
 
 
