@@ -33,7 +33,7 @@ DATABASE = "curator.db"
 FOLDERS = ("keys", "tls", "runs")
 _KIND, _VERSION = "dp-subn curator", 1
 _CHUNK = 1 << 20
-_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables that only gain rows
+_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables to which rows are added
 
 
 def make(settings: Settings, file: Path) -> dict[str, Any]:
