@@ -162,7 +162,7 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} is a backup of something else, or of a later version: nothing was restored")
     (folder / CONTENTS).unlink()
     if {str(one.relative_to(folder)): _digest(one) for one in _files(folder)} != expected:
-        raise SettingsError(f"{file} is damaged: its contents do not match its list of contents. Nothing was restored")
+        raise SettingsError(f"{file} is damaged: its contents do not match its list of contents; nothing was restored")
     return contents
 
 
