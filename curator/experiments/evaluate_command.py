@@ -17,7 +17,7 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
         "Compare a synthetic table with the real rows: the average total variation distance of all marginals of a "
         "few attributes, and the error rate of classifiers, trained on either table, on held-out real rows (one in "
         "five). Classifiers need the extra `experiments`. The results are computed from the real rows without "
-        "noise: they are only for holders of all rows and must never be published."
+        "noise: they are only for holders of all rows, never to be published."
     )
     parser.epilog = "Exit codes: 0 done, 1 failed, 2 the command, the schema or a table cannot work."
     parser.add_argument("--real", type=Path, required=True, metavar="T.csv[.gz]", help="the real rows")
