@@ -1,4 +1,4 @@
-"""Errors of the curator's service, as one tree, sorted by what the caller can do about them.
+"""Errors of the curator's service, as one tree, grouped by the caller's possible reactions.
 
 CuratorError
 ├── NotAuthenticated    the request is not signed by a known caller

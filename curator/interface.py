@@ -110,7 +110,7 @@ class Prediction(Told):
     ]
     low: Annotated[
         float | None,
-        Field(description="the error if columns depend on each other half as much as usual", examples=[0.028]),
+        Field(description="the error if columns depend half as much as usual", examples=[0.028]),
     ]
     high: Annotated[float | None, Field(description="the error if they depend twice as much", examples=[0.075])]
     noise: Annotated[
@@ -136,7 +136,7 @@ class StepForecast(Told):
     seconds: float
     error: Annotated[
         float | None,
-        Field(description="an upper bound on the mean total variation distance of the step's tables, by noise alone"),
+        Field(description="an upper bound on the mean total variation distance of the step's tables, from noise alone"),
     ]
 
 

@@ -87,7 +87,7 @@ def listening(host: str, port: int) -> socket.socket:
 class SecureLine:
     """The server's TLS with the certificate in the home. New connections use a new certificate.
 
-    Retry safety: if a renewed certificate cannot be used, this is logged once, and the former one stays in use.
+    Retry safety: a renewed certificate that cannot be used is logged once, and the old one stays in use.
     """
 
     def __init__(self, certificates: Certificates) -> None:
@@ -102,7 +102,7 @@ class SecureLine:
                 _log.info("renewed the certificate, which was near its end")
             found = self._version()
             if found != self._seen:
-                self._certificates.context()  # try first: a load that fails half-way must not change the context in use
+                self._certificates.context()  # try first: a failure half-way must not change the context in use
                 self.context.load_cert_chain(self._certificates.server_file)
                 _log.info("took up a renewed certificate")
         except (SubnError, OSError) as error:  # TLS errors are OSErrors

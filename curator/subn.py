@@ -1,7 +1,7 @@
 """`subn`: the operator's command line.
 
-It does not know what the commands do: every family of them has a module of its own, which is imported when one of
-its commands is chosen.
+It does not know what the commands do. Every family of commands has its own module, which is imported when one of its
+commands is chosen.
 """
 
 import sys
@@ -104,17 +104,17 @@ def _verify(parser: CommandParser) -> None:
     add_verify_options(parser)
 
 
-# By group: every command, what it does, and where its options come from.
+# By group: every command, its purpose, and the function that adds its options.
 _COMMANDS: Mapping[str, Mapping[str, tuple[str, AddOptions]]] = {
     "try it out, on this machine": {
         "demo": ("made-up hospitals, a curator and a real run on this machine", _demo),
         "sample-data": ("write made-up hospitals' tables and their schema, for trying things out", _sample_data),
         "simulate": ("run the whole protocol in one process over one table, divided among made-up parties", _simulate),
         "evaluate": (
-            "measure how well a synthetic table stands for the real rows; never publish that figure",
+            "measure how well a synthetic table matches the real rows; never publish the result",
             _evaluate,
         ),
-        "sweep": ("simulate a whole grid of settings, seed by seed, and draw what came out", _sweep),
+        "sweep": ("simulate a whole grid of settings, seed by seed, and draw the results", _sweep),
     },
     "prepare, at a curator": {
         "schemas": ("list, add and show schemas", partial(_operator, "schemas")),

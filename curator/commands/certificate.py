@@ -22,10 +22,12 @@ def add_certificate_options(parser: Any) -> None:
         metavar="HOST",
         help="a host name or IP address by which parties and operators reach the server; repeat for more",
     )
-    parser.add_argument("--certificate", type=Path, metavar="F", help="the organisation's own, with its chain (PEM)")
+    parser.add_argument(
+        "--certificate", type=Path, metavar="F", help="the organisation's own certificate, with its chain (PEM)"
+    )
     parser.add_argument("--certificate-key", type=Path, metavar="F", help="its key (PEM, without a password)")
     parser.add_argument(
-        "--ca-file", metavar="F", help=f"the CA that parties shall pin; {SYSTEM!r} if every machine trusts it"
+        "--ca-file", metavar="F", help=f"the CA that parties must pin; {SYSTEM!r} if every machine trusts it"
     )
 
 
@@ -48,9 +50,9 @@ def renew_certificate(settings: Settings, chosen: argparse.Namespace) -> int:
         else:
             certificates.make(names or default_names())
     shown = certificates.shown()
-    lines = [f"good for {', '.join(shown.names)} until {shown.ends:%Y-%m-%d}; a running server has it in a second"]
+    lines = [f"valid for {', '.join(shown.names)} until {shown.ends:%Y-%m-%d}; a server uses it within a second"]
     if certificates.ca != former:
-        lines.append("its CA is another one: parties run `subn-party recognise PIN`")
+        lines.append("its CA has changed: every party must run `subn-party recognise PIN`")
     return say(chosen, _facts(shown) | {"same_ca": certificates.ca == former}, *lines)
 
 
@@ -69,16 +71,20 @@ def show_certificate(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 def _takes_over(certificates: Certificates, chosen: argparse.Namespace) -> bool:
-    """Whether the organisation's own certificate was given, and is in its place now."""
+    """Install the organisation's own certificate if one was given. Return whether it was."""
     given = [chosen.certificate, chosen.certificate_key]
     if given == [None, None]:
         if chosen.ca_file is not None:
-            raise SettingsError("--ca-file goes with --certificate and --certificate-key")
+            raise SettingsError(
+                "--ca-file works only together with --certificate and --certificate-key: give all three"
+            )
         return False
     if None in given:
         raise SettingsError("--certificate and --certificate-key go together: give both")
     if chosen.name:
-        raise SettingsError("--name is for certificates made here: the organisation's has its names already")
+        raise SettingsError(
+            "--name is for certificates made here: leave it out, the organisation's certificate already has its names"
+        )
     certificates.install(chosen.certificate, chosen.certificate_key, chosen.ca_file)
     return True
 

@@ -1,6 +1,6 @@
-"""Which function carries a command out. Its module is imported when the command is called, and no other.
+"""Functions that carry out commands. Only the module of the chosen command is imported.
 
-It does not know the command line's words.
+It does not know the words of the command line.
 """
 
 import os
@@ -16,7 +16,7 @@ Family = Callable[[], Mapping[str, Command]]  # commands of one module by name
 
 
 def carried_out(family: Family, chosen: Namespace) -> int:
-    """The exit code of the chosen command of this family."""
+    """Carry out the chosen command of this family and return its exit code."""
     from curator.settings import Settings
 
     names = ("home", "host", "port", "plain_http", "behind_proxy")

@@ -1,4 +1,4 @@
-"""`subn-curator doctor`: looks at everything that the service needs, and says how to mend what is wrong.
+"""`subn-curator doctor`: check everything that the service needs, and explain how to repair faults.
 
 It does not know runs or rows.
 """
@@ -68,7 +68,7 @@ def _home(settings: Settings) -> Iterator[Finding]:
 def _keys(settings: Settings) -> Iterator[Finding]:
     keys = CuratorKeys.load(settings.home, settings.master_key)
     pin = pin_of(keys.signing.public, Certificates(settings.home).ca)
-    yield Finding("keys", "ok", f"signing key and master key are there; parties check the pin {pin}")
+    yield Finding("keys", "ok", f"signing key and master key are present; parties check the pin {pin}")
 
 
 def _certificate(settings: Settings) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
     soon = 0 if shown.renews_itself and not settings.behind_proxy else RENEW_DAYS
     yield diagnosis.lasting("certificate", shown.days, soon, mend)
     if shown.ca_days is not None:
-        mend = "make a new home for the CA in time: every party has to run `subn-party recognise PIN` then"
+        mend = "make a new home for the CA in time: then every party must run `subn-party recognise PIN`"
         yield diagnosis.lasting("CA", shown.ca_days, CA_SOON_DAYS, mend)
 
 
@@ -122,14 +122,14 @@ def _parties(settings: Settings) -> Iterator[Finding]:
         store.close()
     seen = [one.last_seen for one in known if one.last_seen is not None]
     if max(seen, default=0) > now + _AHEAD_MS:
-        yield Finding("clock", "bad", "a party was seen later than now: this clock was set back", "set it, by NTP")
+        yield Finding("clock", "bad", "a party was seen later than now: this clock was set back", "set it by NTP")
     else:
-        yield Finding("clock", "ok", "it has not run backwards")
+        yield Finding("clock", "ok", "it has not been set back")
     quiet = [one.name for one in known if one.last_seen is None or one.last_seen < now - _QUIET_DAYS * _DAY_MS]
     mend = "ask them to run `subn-party doctor`"
     found = f"{len(known)} enrolled"
     if quiet:
-        yield Finding("parties", "warn", f"{found}; not heard of for {_QUIET_DAYS} days: {', '.join(quiet)}", mend)
+        yield Finding("parties", "warn", f"{found}; not seen for {_QUIET_DAYS} days: {', '.join(quiet)}", mend)
     else:
         yield Finding("parties", "ok", found)
 

@@ -1,6 +1,6 @@
-"""The commands that make and keep a curator's home: its keys, operators' keys, codes for parties, copies.
+"""Commands that make and maintain a curator's home: its keys, operators' keys, codes for parties, backups.
 
-It does not know the command line's words.
+It does not know the words of the command line.
 """
 
 import argparse
@@ -24,7 +24,9 @@ from protocol.messages.pins import joined, pin_of
 
 def init(settings: Settings, chosen: argparse.Namespace) -> int:
     if (settings.home / "keys").exists():
-        raise SettingsError(f"{settings.home} has been set up already: its keys are kept, nothing was done")
+        raise SettingsError(
+            f"{settings.home} has been set up already, so nothing was changed. For another curator, name another --home"
+        )
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     certificates = make_certificates(settings, chosen)
     keys = CuratorKeys.create(settings.home, Stream.system())
@@ -70,12 +72,12 @@ def revoke_key(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 def rotate(settings: Settings, chosen: argparse.Namespace) -> int:
-    """Runs that are under way go on when parties have recognised the new key; nothing that is published changes."""
+    """Make a new signing key. Runs continue once parties recognise it, and published results stay as they are."""
     require_home(settings)
     store = Store.open(settings.store_url)
     try:
         public = CuratorKeys.rotate(settings.home).signing.public
-        with store.writing() as db:  # after a kill in between the service does not start: done again, it does
+        with store.writing() as db:  # killed before this line, the service does not start until `rotate` is run again
             correct(db, SIGNING_KEY, public.hex())
     finally:
         store.close()
@@ -83,9 +85,9 @@ def rotate(settings: Settings, chosen: argparse.Namespace) -> int:
     return say(
         chosen,
         found,
-        "a new signing key lies in the home: restart the service now; parties wait until each has run",
+        "a new signing key is in the home: restart the service now. Each party waits until it has run",
         f"subn-party recognise {found['pin']}",
-        "Tell them the pin by voice or mail. Codes that were not used are void.",
+        "Tell them the pin by telephone or mail. Unused codes are void.",
     )
 
 
@@ -101,18 +103,18 @@ def code(settings: Settings, chosen: argparse.Namespace) -> int:
 def backup(settings: Settings, chosen: argparse.Namespace) -> int:
     require_home(settings)
     made = backups.make(settings, chosen.file)
-    where = "" if made["database"] == "inside" else "; the database is elsewhere: back it up with its own tool, first"
+    where = "" if made["database"] == "inside" else "; the database is not in it: back it up with its own tool, first"
     return say(
         chosen,
         {"written": str(chosen.file), **made},
         f"written to {chosen.file}: {len(made['files'])} files{where}",
-        "it holds the curator's secret keys: keep it where nobody else reads",
+        "it holds the curator's secret keys: keep it where nobody else can read it",
     )
 
 
 def restore(settings: Settings, chosen: argparse.Namespace) -> int:
     found = backups.restore(settings, chosen.file)
-    words = f"{settings.home} is as it was at {found['made']}; parties answer again what it has forgotten"
+    words = f"{settings.home} is as it was at {found['made']}; parties repeat the answers that it has lost"
     return say(chosen, {"restored": str(settings.home), **found}, words)
 
 

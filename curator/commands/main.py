@@ -1,4 +1,4 @@
-"""`subn-curator`: setting a curator up and serving it.
+"""`subn-curator`: set up a curator and serve it.
 
 It does not know how requests are answered (`curator.app`) or operators' commands (`subn`).
 """
@@ -60,30 +60,30 @@ def _parser() -> GroupedParser:
     serve.add_argument(
         "--behind-proxy",
         metavar="ADDRESSES",
-        help="a proxy in front speaks TLS: addresses or networks it connects from, with commas between them",
+        help="a proxy handles TLS: the addresses or networks from which it connects, with commas between them",
     )
-    certificate = commands.add_parser("certificate", help="show and renew what the server proves itself with")
+    certificate = commands.add_parser("certificate", help="show and renew the server's certificate")
     shown = certificate.add_subparsers(required=True, metavar="ACTION")
     _command(
-        shown, "show", "names, remaining days, and the pin that parties check the curator with", dispatch.certificate
+        shown, "show", "names, remaining days, and the pin by which parties check the curator", dispatch.certificate
     )
-    text = "a new certificate under the same CA, which a running server takes up; parties need not do anything"
+    text = "make a new certificate under the same CA; a running server uses it, and parties need not do anything"
     _command(shown, "renew", text, dispatch.certificate, add_options=dispatch.certificate_options)
     ready = _command(commands, "ready", "ask the service whether it is at work: exit code 0 or 1", dispatch.ready)
     ready.add_argument("--port", type=int, metavar="N", help="where it listens (8460)")
     text = "make a new signing key; restart the service, and tell every party the new pin to recognise it by"
     _command(commands, "rotate", text, dispatch.home)
-    text = "look at everything that the service needs, and say how to mend what is wrong; exit code 1 if it is bad"
+    text = "check everything that the service needs, and explain how to repair faults; exit code 1 for a fault"
     looks = _command(commands, "doctor", text, dispatch.doctor)
     looks.add_argument("--port", type=int, metavar="N", help="where the service listens (8460)")
     keys = commands.add_parser("operator-key", help="add, list and revoke operators' keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
-    _command(actions, "add", "make a key; it is printed this once", dispatch.operator_key).add_argument("label")
+    _command(actions, "add", "make a key; it is printed only once", dispatch.operator_key).add_argument("label")
     _command(actions, "list", "labels of the keys that are valid", dispatch.operator_key)
     _command(actions, "revoke", "make a key invalid at once", dispatch.operator_key).add_argument("label")
     backup = _command(commands, "backup", "copy this home into one file: database, keys, results", dispatch.home)
     backup.add_argument("file", metavar="FILE", type=Path, help="a new file; it will hold secret keys")
-    restore = _command(commands, "restore", "bring a backup back, into a home that knows nothing more", dispatch.home)
+    restore = _command(commands, "restore", "restore a backup, into a home that knows nothing more", dispatch.home)
     restore.add_argument("file", metavar="FILE", type=Path)
     code = _command(commands, "code", "make a one-time code with which a party of this name enrols", dispatch.home)
     code.add_argument("name", metavar="NAME")

@@ -1,6 +1,6 @@
-"""`subn-curator ready`: asks the service of this home, on this machine, whether it is at work; for health checks.
+"""`subn-curator ready`: ask the service of this home, on this machine, whether it works; for health checks.
 
-It does not know what keeps a service from working: it repeats what the service says.
+It does not know the causes of faults: it repeats the service's answer.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def ready(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
-    """Whether it is ready, and what it says; a `reason` if it is not."""
+    """Return whether the service is ready, and its answer, with a `reason` if it is not."""
     if not settings.port:
         raise SettingsError("port 0 stands for any free one: name the one that the service logged, with --port")
     host = _EVERYWHERE.get(settings.host, settings.host)
@@ -36,7 +36,7 @@ def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
         return answer.status == 200, _said(answer.status, json.loads(answer.read()))
     except (OSError, HTTPException, ValueError) as error:
         reason = (
-            f"nobody serves {settings.home} at {host}:{settings.port} ({error}): start it with `subn-curator serve`"
+            f"no curator serves {settings.home} at {host}:{settings.port} ({error}): start it with `subn-curator serve`"
         )
         return False, {"status": "not ready", "reason": reason}
     finally:
@@ -46,7 +46,7 @@ def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
 def _said(status: int, answer: Any) -> dict[str, str]:
     word = "status" if status == 200 else "detail"
     if not isinstance(answer, dict) or word not in answer:
-        raise ValueError("it answers as no curator does")
+        raise ValueError("it does not answer like a curator")
     return {"status": str(answer[word])} if status == 200 else {"status": "not ready", "reason": str(answer[word])}
 
 
@@ -58,7 +58,7 @@ def _line(settings: Settings, host: str) -> HTTPConnection:
 
 
 def _trusting(certificate: Path) -> ssl.SSLContext:
-    """Exactly the certificate of this home, whatever names it has."""
+    """Return a context that trusts exactly the certificate of this home, for any name."""
     context = ssl.create_default_context(cafile=str(certificate))
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -1,4 +1,4 @@
-"""`subn-curator serve`: serving parties and operators, until stopped.
+"""`subn-curator serve`: serve parties and operators until stopped.
 
 It does not know how a curator serves (`curator.server`).
 """

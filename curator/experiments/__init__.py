@@ -1,1 +1,1 @@
-"""Simulations, evaluations and the demonstration, by somebody who may see all rows."""
+"""Simulations, evaluations and the demonstration, for people who may see all rows."""

@@ -1,6 +1,6 @@
-"""How well a classifier trained on synthetic rows does on real ones: linear SVM and gradient boosting.
+"""Error rates on real rows of classifiers trained on synthetic rows: linear SVM and gradient boosting.
 
-It does not know files, or how the synthetic rows were made. What it returns is not private.
+It does not know files, or how the synthetic rows were made. Its results are not private.
 """
 
 import warnings
@@ -19,13 +19,13 @@ from protocol.tables.schema import Schema
 CLASSIFIERS = ("linear SVM", "gradient boosting")
 TESTED = 5  # one real row in this many is held out for the test
 _MOST_CLASSES = 100
-_LISTED_EACH = 64  # categories that get a column of their own; an attribute with more counts as a number
-_MOST_UNORDERED = 255  # what the boosting library can treat as unordered
+_LISTED_EACH = 64  # categories at most that get a column each; an attribute with more is used as a number
+_MOST_UNORDERED = 255  # categories at most that the boosting library treats as unordered
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is predicted: an attribute, or whether its value is one of a group."""
+    """The quantity to predict: an attribute, or whether its value is in a group."""
 
     name: str
     attribute: int
@@ -38,7 +38,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Misclassified:
-    """Shares of the held-out real rows."""
+    """Error rates of a classifier, as shares of the held-out real rows."""
 
     target: str
     classifier: str
@@ -48,7 +48,7 @@ class Misclassified:
 
 
 def target_of(schema: Schema, name: str, values: Sequence[str]) -> Target:
-    """`values` name the group; without them every category is a class of its own."""
+    """Return a target. `values` name its group; without them, every category is a class."""
     if name not in schema.names:
         raise OperatorError(f"cannot classify {quoted(name)}: the schema has no such attribute; correct the name")
     index = schema.names.index(name)
@@ -67,7 +67,7 @@ def target_of(schema: Schema, name: str, values: Sequence[str]) -> Target:
 
 
 class Exam:
-    """Held-out real rows, and what is asked about them."""
+    """Held-out real rows, and the target to predict for them."""
 
     def __init__(
         self, schema: Schema, real: Sequence[Codes], target: Target, without: Sequence[int], stream: Stream
@@ -81,11 +81,11 @@ class Exam:
         self.others = [column[order[len(order) // TESTED :]] for column in real]
 
     def wrong(self, classifier: str, codes: Sequence[Codes]) -> float:
-        """The share of the held-out rows about which a classifier is wrong that these rows have taught."""
+        """Train a classifier on these rows, and return its error rate on the held-out rows."""
         model = _classifier(classifier)(self._schema, self._used)
         rows, wanted = self._asked(codes)
         test_rows, test_wanted = self._asked(self._tested)
-        if (wanted == wanted[0]).all():  # nothing to learn from: the one class that there is
+        if (wanted == wanted[0]).all():  # only one class to learn, so it is always predicted
             return float((test_wanted != wanted[0]).mean())
         return _wrong(model, rows, wanted, test_rows, test_wanted)
 
@@ -98,7 +98,7 @@ class Exam:
 
 
 def misclassification(exam: Exam, target: Target, synthetic: Sequence[Codes]) -> Iterator[Misclassified]:
-    """Trained on all synthetic rows, and on the real ones that are not held out."""
+    """Yield the error rates of classifiers trained on the synthetic rows, and on the real rows not held out."""
     for name in CLASSIFIERS:
         yield Misclassified(
             target=target.name,
@@ -143,7 +143,7 @@ def _gradient_boosting(schema: Schema, used: Sequence[int]) -> Any:
 def _wrong(model: Any, rows: Codes, wanted: Codes, test_rows: Codes, test_wanted: Codes) -> float:
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-    # One thread: several that wait for each other on a busy machine take many times as long.
+    # One thread: on a busy machine, threads that wait for each other take many times as long.
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # a classifier that has not converged is measured as it is
         return float((model.fit(rows, wanted).predict(test_rows) != test_wanted).mean())

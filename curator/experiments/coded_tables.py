@@ -1,6 +1,6 @@
 """Read a schema, and tables that follow it, from files.
 
-It does not know what they are for.
+It does not know their use.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,6 @@
 """`subn demo`: made-up hospitals, a curator and a real run on this machine, from nothing to a published table.
 
-It does not know how processes are kept (`curator.experiments.processes`): it tells the story with the project's own
-commands.
+It does not know how processes are managed (`curator.experiments.processes`). It uses the project's own commands.
 """
 
 import argparse
@@ -55,7 +54,7 @@ fingerprint = "{fingerprint}"
 """
 _PATIENCE = 300  # seconds for a step
 _PATIENCE_WITH_PEOPLE = 1800  # seconds until everybody has joined
-_LOOK_SECONDS = 0.2  # between two looks at the run
+_LOOK_SECONDS = 0.2  # seconds between two queries of the run
 _AT_ONCE = 4  # programs that are started at the same time
 
 
@@ -80,9 +79,11 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
     )
     add_plan_option(demo, PLAN_OPTIONS["method"])
     demo.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
-    demo.add_argument("--epsilon", default="1", metavar="E", help="what each spends at most (%(default)s)")
+    demo.add_argument("--epsilon", default="1", metavar="E", help="the most that each hospital spends (%(default)s)")
     demo.add_argument("--out", type=Path, metavar="DIR", help="a new folder for everything (a temporary one)")
-    demo.add_argument("--keep", action="store_true", help="leave everything running, and say where and how to stop it")
+    demo.add_argument(
+        "--keep", action="store_true", help="leave everything running, and print the addresses and how to stop it"
+    )
     demo.add_argument(
         "--ask", action="store_true", help="be hospital-1's data owner and the operator yourself, in a browser"
     )
@@ -106,14 +107,14 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def _wishes(chosen: argparse.Namespace) -> DemoOptions:
     if not 2 <= chosen.parties <= MOST_PARTIES:
-        raise PlanError(f"{chosen.parties} hospitals: the demonstration takes 2 to {MOST_PARTIES}")
+        raise PlanError(f"--parties is {chosen.parties}: the demonstration takes 2 to {MOST_PARTIES} hospitals")
     try:
         exact(chosen.epsilon)
     except ValueError as error:
         raise PlanError(f"--epsilon: {error}") from None
     folder = chosen.out or Path(tempfile.mkdtemp(prefix="dp-subn-demo-"))
     if chosen.out is not None and folder.exists() and any(folder.iterdir()):
-        raise PlanError(f"{folder} holds something already: name a new folder")
+        raise PlanError(f"{folder} is not empty: name a new folder")
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     return DemoOptions(chosen.method, chosen.parties, chosen.epsilon, folder.absolute(), chosen.keep, chosen.ask)
 
@@ -164,14 +165,14 @@ def _start_parties(
 
 
 def _make_home(wishes: DemoOptions, name: str) -> str:
-    """The fingerprint of the party's new keys."""
+    """Make a party's home and return the fingerprint of its keys."""
     made = json.loads(run([installed("subn-party"), "init", "--home", wishes.folder / name, "--json"]))
     return str(made["fingerprint"])
 
 
 def _enrol(wishes: DemoOptions, name: str, fingerprints: dict[str, str], url: str, code: str) -> None:
     program, home, data = installed("subn-party"), wishes.folder / name, wishes.folder / "data"
-    # Data owners compare fingerprints by voice or mail; here all of them sit at one desk.
+    # Data owners compare fingerprints by telephone or mail; here one process knows all of them.
     others = [
         _PEER.format(name=json.dumps(other), fingerprint=found)
         for other, found in fingerprints.items()
@@ -201,7 +202,7 @@ def _run(wishes: DemoOptions, client: CuratorClient, programs: Programs, url: st
     body |= {"join_seconds": _PATIENCE_WITH_PEOPLE if wishes.ask else _PATIENCE, "step_seconds": _PATIENCE}
     plan = client.plan(body)
     prices = ", ".join(f"{party} {price}" for party, price in plan["price"].items())
-    _say(f"a plan of {wishes.method} at these prices: {prices}; nothing is spent yet")
+    _say(f"a plan with method {wishes.method} and these prices in epsilon: {prices}; nothing is spent yet")
     started = perf_counter()
     name = client.create_run(body, idempotency_key="demo")["run"]
     if wishes.ask:
@@ -218,18 +219,18 @@ def _run(wishes: DemoOptions, client: CuratorClient, programs: Programs, url: st
 
 
 def _say_where_to_look(wishes: DemoOptions, programs: Programs, url: str) -> None:
-    """The pages, with what opens them: made-up people's keys, on this machine only."""
+    """Print the addresses of the pages and the key that opens them: made-up data, on this machine only."""
     own = next(program for program in programs.started if program.name == wishes.hospitals[0])
     own.wait_for("listening")
     page = json.loads(run([installed("subn-party"), "page", "--home", wishes.folder / own.name, "--json"]))
-    _say(f"\nnow it is your turn; {own.name} waits for your word:")
+    _say(f"\nnow it is your turn; {own.name} waits for your decision:")
     _say(f"  its data owner's pages (this address opens once): {page['address']}")
     _say(f"  the operator's pages: {url}/sign-in")
     _say(f"  the operator's key: {(wishes.folder / 'operator.key').read_text(encoding='utf-8').strip()}\n")
 
 
 def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, Any]:
-    """The run when it has ended; whoever dies meanwhile ends the watching at once."""
+    """Show the run until it has ended, and return it. A program that dies meanwhile ends this at once."""
     screen = Screen(sys.stdout)
     while True:
         for program in programs.started:
@@ -242,9 +243,9 @@ def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, 
 
 
 def _say_what_it_took(wishes: DemoOptions, manifest: Manifest) -> None:
-    _say(f"\n{'phase':14} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
-    for phase in manifest.phases:
-        _say(f"{phase.name:14} {phase.cells:10,} {phase.ciphertexts:12,} {phase.bytes:12,}")
+    _say(f"\n{'stage':14} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
+    for stage in manifest.phases:
+        _say(f"{stage.name:14} {stage.cells:10,} {stage.ciphertexts:12,} {stage.bytes:12,}")
     result = wishes.folder / "result"
     _say(f"\ntable     {result / 'table.csv'}")
     _say(f"manifest  {result / 'manifest.json'} (check it: subn verify {result / 'manifest.json'})")

@@ -15,16 +15,20 @@ from curator.rendering.output import say
 def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Compare a synthetic table with the real rows: the average total variation distance of all marginals of a "
-        "few attributes, and how often classifiers trained on either are wrong about held-out real rows (one in "
-        "five). Classifiers need the extra `experiments`. The figures are computed from the real rows without "
-        "noise: they are for whoever holds all rows, never to be published."
+        "few attributes, and the error rate of classifiers, trained on either table, on held-out real rows (one in "
+        "five). Classifiers need the extra `experiments`. The results are computed from the real rows without "
+        "noise: they are only for holders of all rows, never to be published."
     )
     parser.epilog = "Exit codes: 0 done, 1 failed, 2 the command, the schema or a table cannot work."
     parser.add_argument("--real", type=Path, required=True, metavar="T.csv[.gz]", help="the real rows")
     parser.add_argument("--synthetic", type=Path, required=True, metavar="S.csv[.gz]", help="the synthetic rows")
     parser.add_argument("--schema", type=Path, required=True, metavar="S.json", help="the schema of both")
     parser.add_argument(
-        "--ways", type=_numbers, default=(2,), metavar="2,3", help="attributes in a marginal (2); many are sampled"
+        "--ways",
+        type=_numbers,
+        default=(2,),
+        metavar="2,3",
+        help="attributes in a marginal (2); of many marginals, a sample is measured",
     )
     parser.add_argument(
         "--classify",
@@ -60,7 +64,7 @@ def _summary(found: dict[str, Any]) -> list[str]:
         what = f"over {which} {one['of']:,} marginals of {one['ways']}, largest {one['largest']:.4f}"
         lines.append(f"  average {one['average']:.4f} {what}")
     if found["classification"]:
-        lines.append("wrong about held-out real rows, trained on synthetic rows | on real rows | always the commonest")
+        lines.append("error rate on real test rows: trained on synthetic rows | trained on real rows | majority class")
     for rates in found["classification"]:
         figures = " | ".join(f"{rates[name]:.4f}" for name in ("synthetic", "real", "majority"))
         lines.append(f"  {figures}  {rates['classifier']}: {rates['target']}")
@@ -72,11 +76,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _values(text: str) -> tuple[str, ...]:
-    """Separated by commas; a value with a comma goes in double quotes."""
+    """Split a list of values at commas. A value with a comma stands in double quotes."""
     try:
         return tuple(next(csv.reader([text], strict=True), []))
     except csv.Error as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of values: {error}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of values: {error}") from None
 
 
 def _target(text: str) -> tuple[str, tuple[str, ...]]:

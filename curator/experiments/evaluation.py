@@ -1,9 +1,9 @@
-"""`subn evaluate`: how well a synthetic table stands for the real rows.
+"""`subn evaluate`: measure how well a synthetic table matches the real rows.
 
 It does not know how command lines are parsed (`curator.experiments.evaluate_command`) or how the synthetic rows were
 made.
 
-Privacy: what it finds is computed from the real rows without noise. It is for whoever holds all of them.
+Privacy: its results are computed from the real rows without noise. They are only for holders of all real rows.
 """
 
 import math
@@ -24,12 +24,12 @@ from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
 WARNING = "computed from the real rows without noise: for experiments only, never to be published"
-MOST_SETS = 2_000  # more marginals are sampled
+MOST_SETS = 2_000  # of more marginals, a sample of this size is measured
 
 
 @dataclass(frozen=True)
 class Question:
-    """What the command line asks for; a target is an attribute's name and the group of its values, or none."""
+    """The request of the command line. A target is an attribute's name with a group of its values, or with none."""
 
     real: Path
     synthetic: Path
@@ -40,7 +40,7 @@ class Question:
 
 
 def evaluate(question: Question) -> dict[str, Any]:
-    """Everything that is wrong with the question is found before any table is read."""
+    """Evaluate a synthetic table. Errors in the question are found before any table is read."""
     schema = read_schema(question.schema)
     _refuse_ways(question.ways, len(schema.names))
     targets = [target_of(schema, name, group) for name, group in question.targets]
@@ -59,9 +59,9 @@ def evaluate(question: Question) -> dict[str, Any]:
 
 
 def distance_report(schema: Schema, real: Sequence[Codes], synthetic: Sequence[Codes], ways: int) -> dict[str, Any]:
-    """The average total variation distance of all marginals of so many attributes, or of a stated sample."""
+    """Return the mean total variation distance of all marginals of `ways` attributes, or of a sample of them."""
     count = len(schema.names)
-    # The same sets for every synthetic table, so that two of them can be compared.
+    # The sets are the same for every synthetic table, so that tables can be compared.
     chosen = attribute_sets(count, ways, MOST_SETS, Stream.keyed(b"subn evaluate", "sets"))
     found = distances(real, synthetic, schema.sizes, chosen)
     return {
@@ -80,7 +80,7 @@ def errors_against(pooled: Path, synthetic: Path, schema: Schema) -> tuple[float
 
 
 def held_out() -> Stream:
-    """Decides which real rows test the classifiers: the same ones for every synthetic table."""
+    """Return the stream that selects the real rows for testing: the same rows for every synthetic table."""
     return Stream.keyed(b"subn evaluate", "held out")
 
 

@@ -1,6 +1,6 @@
 """Division of rows among parties in an experiment: at random, by a column, sorted by an attribute, or unequally.
 
-It does not know how rows are read or what is done with them.
+It does not know how rows are read or used.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _DEFAULT_PARTIES = 3
 
 @dataclass(frozen=True)
 class Partition:
-    """Which party each row belongs to, and the parties' names."""
+    """The party of each row, and the parties' names."""
 
     names: tuple[str, ...]
     owner: NDArray[np.intp]
@@ -31,7 +31,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Division:
-    """How rows are to be divided."""
+    """A way to divide rows among parties."""
 
     kind: str
     argument: str
@@ -47,7 +47,7 @@ class Division:
 
     @property
     def column(self) -> str:
-        """The column of the file that must be read beside the schema's, if there is one."""
+        """The column of the file that must be read in addition to the schema's columns, or an empty text."""
         return self.argument if self.kind == "file" else ""
 
     def apply(
@@ -80,12 +80,12 @@ def _in_shares(order: NDArray[np.intp], owner_in_order: NDArray[Any], count: int
 
 def _attribute(schema: Schema, codes: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
     if name not in schema.names:
-        raise PlanError(f"--partition sorts by {name!r}, which is no attribute of the schema")
+        raise PlanError(f"--partition sorts by {name!r}, which is not an attribute of the schema")
     return codes[schema.names.index(name)]
 
 
 def _largest_first(rows: int, count: int, text: str) -> NDArray[np.intp]:
-    """The first party holds this share of the rows, the others equal parts of what is left."""
+    """Give the first party this share of the rows, and the others equal parts of the rest."""
     try:
         share = exact(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Programs started and stopped together, each in a process group of its own, its output in a log file.
+"""Programs that are started and stopped together, each with its own process group and log file.
 
 It does not know what the programs do.
 """
@@ -43,7 +43,7 @@ class Program:
                 yield found
 
     def wait_for(self, event: str) -> dict[str, Any]:
-        """The first line of its log that says this."""
+        """Wait for the first line of the program's log with this event, and return it."""
         deadline = monotonic() + _PATIENCE
         while True:
             for line in self.log_lines():
@@ -62,7 +62,7 @@ class Program:
 
 @dataclass
 class Programs:
-    """Stops what it has started when it is left, in whatever way; `keep` leaves it running."""
+    """A context that stops its programs when it is left. With `keep`, they go on running unless there was an error."""
 
     logs: Path
     keep: bool = False
@@ -104,13 +104,13 @@ class Programs:
 
 
 def _signal(program: Program, number: int) -> None:
-    # A program that has been waited for has no group any more, and its number may be another's.
+    # A program that has been waited for has no group any more, and another process may have its number.
     if program.process.poll() is None:
         os.killpg(program.process.pid, number)
 
 
 def installed(script: str) -> Path:
-    """One of this installation's own commands."""
+    """Return the path of one of this installation's own commands."""
     path = Path(sysconfig.get_path("scripts")) / script
     if not path.is_file():
         raise OperatorError(f"{path} is missing: install the project with `make setup`")
@@ -118,7 +118,7 @@ def installed(script: str) -> Path:
 
 
 def run(command: Sequence[str | Path], text: str | None = None) -> str:
-    """What a command prints; its complaint if it fails."""
+    """Run a command and return its output. Raise ProgramFailed with its error output if it fails."""
     done = subprocess.run(  # noqa: S603
         [str(part) for part in command], input=text, capture_output=True, text=True, check=False
     )

@@ -1,6 +1,6 @@
-"""Made-up patient records of several hospitals, for trying the system out: correlated, uneven, partly missing.
+"""Made-up patient records of several hospitals for trying the system out: correlated, uneven, partly missing.
 
-It does not know any real person: every number comes from the formulas below and a stream of random words.
+It does not know any real person: every value comes from the formulas below and a stream of random words.
 """
 
 import json
@@ -19,7 +19,7 @@ DIAGNOSES = (
     "heart failure", "heart attack", "stroke", "pneumonia", "asthma", "hip fracture", "appendicitis", "birth",
     "cancer", "sepsis",
 )  # fmt: skip
-_DIAGNOSIS_AT = {  # how likely each diagnosis is at 20, 50 and 80 years
+_DIAGNOSIS_AT = {  # probability of each diagnosis at 20, 50 and 80 years
     20: (0.01, 0.01, 0.01, 0.08, 0.18, 0.02, 0.26, 0.34, 0.04, 0.05),
     50: (0.10, 0.15, 0.10, 0.12, 0.10, 0.05, 0.10, 0.01, 0.20, 0.07),
     80: (0.22, 0.12, 0.18, 0.16, 0.03, 0.14, 0.01, 0.00, 0.08, 0.06),
@@ -64,7 +64,7 @@ HEADER = tuple(attribute["name"] for attribute in SCHEMA["attributes"])
 
 
 def hospital(index: int, rows: int, stream: Stream) -> list[list[str]]:
-    """The columns of one hospital; hospitals differ in their patients' age, region and insurance."""
+    """Return the columns of one hospital. Hospitals differ in their patients' age, region and insurance."""
     draw = _Draw(rows, stream)
     age = np.clip(draw.normal(48 + 9 * np.sin(index), 24), 0, 104).astype(int)
     is_male = draw.chance(0.48)
@@ -122,7 +122,7 @@ class _Draw:
         return self.by_row(np.tile(np.array(shares), (self._rows, 1)))
 
     def by_row(self, shares: Numbers) -> Numbers:
-        """One code per row, by that row's shares."""
+        """Draw a code for each row, with that row's probabilities."""
         steps = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)[:, :-1]
         return (self.uniform()[:, None] >= steps).sum(axis=1)
 
@@ -176,7 +176,7 @@ def _texts(name: str, values: Numbers, missing: Numbers) -> list[str]:
 
 
 def all_hospitals(count: int, rows: int, stream: Stream) -> Iterator[tuple[str, list[list[str]]]]:
-    """Every hospital's name and columns."""
+    """Yield the name and the columns of each hospital."""
     for index in range(count):
         yield f"hospital-{index + 1}", hospital(index, rows, stream.child(f"hospital {index}"))
 

@@ -1,4 +1,4 @@
-"""`subn simulate`: one experiment from files to files.
+"""`subn simulate`: one experiment, from input files to result files.
 
 It does not know how command lines are parsed (`curator.experiments.simulate_command`) or how a run works
 (`curator.experiments.simulation`).
@@ -39,7 +39,7 @@ from protocol.tables.schema import Schema
 
 @dataclass(frozen=True)
 class Settings:
-    """One run of the protocol in words; None where the preset decides."""
+    """The settings of one run, with None where the preset decides."""
 
     epsilon: str
     parties: int | None
@@ -51,7 +51,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for."""
+    """The experiment that the command line asks for."""
 
     data: Path
     schema: Path
@@ -66,7 +66,7 @@ def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
     """Simulate, write synthetic.csv and manifest.json, and return the manifest."""
     started = perf_counter()
     if request.seed is not None and request.real_crypto:
-        raise PlanError("--seed goes with --crypto none only: noise from a seed protects nobody")
+        raise PlanError("--seed works only with --crypto none: noise from a seed protects nobody")
     stream = Stream.system() if request.seed is None else stream_of_seed(request.seed)
     column = Division.parse(request.settings.partition).column
     table = read_divided(request.data, read_schema(request.schema), column)
@@ -89,7 +89,7 @@ def stream_of_seed(seed: int) -> Stream:
 def prepare(
     settings: Settings, table: DividedTable, stream: Stream
 ) -> tuple[list[list[Codes]], Terms, Sequence[Identity]]:
-    """Every party's columns, the agreed terms, and the parties' keys."""
+    """Return every party's columns, the agreed terms, and the parties' keys."""
     division = Division.parse(settings.partition)
     partition = division.apply(table.schema, table.codes, table.owners, settings.parties, stream.child("partition"))
     own = [[column[partition.owner == party] for column in table.codes] for party in range(len(partition.names))]
@@ -107,7 +107,7 @@ def prepare(
 
 
 def _write_synthetic(request: Request, schema: Schema, simulation: Simulation, stream: Stream) -> list[Codes]:
-    """Write the table batch by batch; the codes are kept only where an evaluation will want them."""
+    """Write the table batch by batch. Keep and return its codes only for an evaluation."""
     terms, kept = simulation.terms, []
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
 
@@ -148,7 +148,7 @@ def _manifest(simulation: Simulation, real_crypto: bool, seconds: float) -> dict
             {"name": member["name"], "rows": member["rows"], "spent": str(spent), "delta": str(delta)}
             for member, spent, delta in zip(members, simulation.spent, simulation.deltas, strict=True)
         ],
-        "phases": [vars(cost) for cost in simulation.phases.values()],
+        "phases": [vars(cost) for cost in simulation.stages.values()],
         "predicted": vars(predicted(terms)),
         "why": list(reasons(terms)),
         "network": [

@@ -1,6 +1,6 @@
-"""`subn simulate` and `subn sample-data`: trying the system out in one process.
+"""`subn simulate` and `subn sample-data`: try the system out in one process.
 
-It does not know how an experiment runs (`experiment`).
+It does not know how an experiment runs (`curator.experiments.simulate`).
 """
 
 import argparse
@@ -21,14 +21,14 @@ from protocol.text import printable
 def add_simulate_options(simulate: argparse.ArgumentParser) -> None:
     simulate.description = (
         "Divide a table among parties, run the protocol between them in one process, and write the synthetic "
-        "table (synthetic.csv) and what was done and spent (manifest.json). For trying things out: whoever runs "
-        "it sees all rows."
+        "table (synthetic.csv) and a record of the run and its costs (manifest.json). For trying things out: anyone "
+        "who runs it sees all rows."
     )
     simulate.epilog = "Exit codes: 0 done, 1 failed, 2 the command, the schema, the data or the plan cannot work."
     files = simulate.add_argument_group("files")
     files.add_argument("--data", type=Path, required=True, metavar="T.csv[.gz]", help="the table, with a header row")
     files.add_argument("--schema", type=Path, required=True, metavar="S.json", help="its public schema")
-    files.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the results go")
+    files.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the results")
     files.add_argument("--json", action="store_true", help="print the manifest instead of a summary")
     add_plan_options(simulate.add_argument_group("the plan (defaults come from the preset)"))
     world = simulate.add_argument_group("the made-up world")
@@ -37,23 +37,25 @@ def add_simulate_options(simulate: argparse.ArgumentParser) -> None:
         "--crypto",
         choices=("real", "none"),
         default="real",
-        help="none leaves the cryptography out and keeps the noise's distribution (%(default)s)",
+        help="`none` leaves out the cryptography but keeps the distribution of the noise (%(default)s)",
     )
-    world.add_argument("--seed", type=int, metavar="N", help="repeat an experiment; with --crypto none only")
+    world.add_argument("--seed", type=int, metavar="N", help="seed of a repeatable experiment; only with --crypto none")
     world.add_argument(
-        "--evaluate", action="store_true", help="measure the error against the real rows; never publish that figure"
+        "--evaluate", action="store_true", help="measure the error against the real rows; never publish the result"
     )
     simulate.set_defaults(run=_simulate)
 
 
 def add_division_options(group: Any) -> None:
-    group.add_argument("--parties", type=int, metavar="K", help="number of parties (3, or what the column says)")
+    group.add_argument(
+        "--parties", type=int, metavar="K", help="number of parties (3, or the number of values of the column)"
+    )
     group.add_argument(
         "--partition",
         default="random",
         metavar=WAYS,
-        help="who holds which rows: as it falls, as a column of the file says, shares of the rows in an attribute's "
-        "order, or one party with this share of them, as 0.8 (%(default)s)",
+        help="how rows are divided: at random, by a column of the file, in equal parts sorted by an attribute, or "
+        "with this share of the rows, such as 0.8, at one party (%(default)s)",
     )
 
 
@@ -73,9 +75,9 @@ def add_sample_data_options(sample: argparse.ArgumentParser) -> None:
         "Write schema.json, one CSV file per made-up hospital, and all.csv, which holds all their rows with the "
         "hospital's name in a first column."
     )
-    sample.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the files go")
+    sample.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the files")
     sample.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
-    sample.add_argument("--rows", type=int, default=20_000, metavar="N", help="rows of each (%(default)s)")
+    sample.add_argument("--rows", type=int, default=20_000, metavar="N", help="rows of each hospital (%(default)s)")
     sample.add_argument("--seed", type=int, default=1, metavar="N", help="same seed, same patients (%(default)s)")
     sample.set_defaults(run=_sample_data)
 
@@ -108,7 +110,7 @@ def _show_progress(step: str, party: str) -> None:
 
 
 def _summary(manifest: dict[str, Any], out: Path) -> list[str]:
-    lines = [f"{'phase':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}"]
+    lines = [f"{'stage':14} {'seconds':>8} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}"]
     for phase in manifest["phases"]:
         figures = f"{phase['seconds']:8.2f} {phase['cells']:10,} {phase['ciphertexts']:12,} {phase['bytes']:12,}"
         lines.append(f"{phase['name']:14} {figures}")

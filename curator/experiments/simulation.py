@@ -1,6 +1,6 @@
-"""A whole run in one process: K parties and a curator that talk in the protocol's own messages.
+"""A whole run in one process: K parties and a curator that exchange the protocol's own messages.
 
-It does not know files or command lines. Nothing here is private towards whoever runs it: it holds all rows.
+It does not know files or command lines. Nothing is private from the person who runs it: the process holds all rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +31,8 @@ from protocol.tables.domain import Codes
 
 
 @dataclass
-class PhaseCost:
-    """What one stage of the run took: all parties and the curator together, messages in both directions."""
+class StageCost:
+    """Cost of one stage of a run, for all parties and the curator, with messages in both directions."""
 
     name: str
     seconds: float = 0.0
@@ -43,18 +43,18 @@ class PhaseCost:
 
 @dataclass
 class Simulation:
-    """A finished run with its books."""
+    """A run with its costs."""
 
     terms: Terms
     state: RunState
     spent: list[Fraction]  # epsilon by party
     deltas: list[Fraction]
-    phases: dict[str, PhaseCost]
+    stages: dict[str, StageCost]
 
 
 @dataclass(frozen=True)
 class ClearSums:
-    """`--crypto none`: the same noise as the real transport keeps, nothing hidden. For experiments only."""
+    """Contributions for `--crypto none`: the noise of the real protocol, but nothing hidden. For experiments only."""
 
     plan: Plan
     keeps_noise: bool
@@ -73,7 +73,7 @@ class ClearOpening:
         return WORD_BYTES * layout.size
 
     def check(self, layout: Layout, blob: bytes) -> None:
-        """Any words may be a contribution."""
+        """Accept any words as a contribution."""
 
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         total = np.zeros(layout.size, dtype=np.uint64)
@@ -108,7 +108,7 @@ def simulate(
     simulation = Simulation(terms, state, spent, deltas, {})
     while (step := simulation.state.step) is not None:
         started = perf_counter()
-        cost = simulation.phases.setdefault(step.stage, PhaseCost(step.stage))
+        cost = simulation.stages.setdefault(step.stage, StageCost(step.stage))
         asked = tasks(simulation.state)
         _count_work(terms, step, asked, cost)
         for party, task in asked.items():
@@ -122,14 +122,14 @@ def simulate(
     return simulation
 
 
-def carried(message: Task | Reply, cost: PhaseCost, sender: str) -> Any:
-    """The message as it arrives: all that the two sides know of each other goes through its bytes."""
+def carried(message: Task | Reply, cost: StageCost, sender: str) -> Any:
+    """Return the message as it arrives, after encoding and decoding: the two sides share nothing but its bytes."""
     data = encode(message)
     cost.bytes += len(data)
     return decode(data, sender)
 
 
-def _count_work(terms: Terms, step: Step, asked: Mapping[int, Task], cost: PhaseCost) -> None:
+def _count_work(terms: Terms, step: Step, asked: Mapping[int, Task], cost: StageCost) -> None:
     for task in asked.values():
         own = task_cost(terms, step, task)
         cost.cells += own.cells
@@ -150,7 +150,7 @@ def _curator(terms: Terms, stream: Stream, real_crypto: bool) -> tuple[RunState,
 
 @dataclass
 class _Party:
-    """One party: its rows, its stream of randomness and what it remembers of the run."""
+    """One party: its rows, its stream of randomness, and its state in the run."""
 
     terms: Terms
     me: int

@@ -1,4 +1,4 @@
-"""How well views cover all pairs of attributes: NOCD beside direct pairs and PriView-style covering designs.
+"""Study of views that cover all pairs of attributes: NOCD, direct pairs, and PriView-style covering designs.
 
 It does not know networks or parties: the views are counted on the pooled rows, with one share of noise.
 """
@@ -29,7 +29,7 @@ _VIEW_SIZES = range(2, 9)
 
 
 def pair_error(rows: Rows, domain: Domain, design: str, epsilon: Fraction, stream: Stream) -> float:
-    """Average total variation distance of all noisy pair tables from the true ones."""
+    """Return the mean total variation distance between the noisy and the true tables of all pairs."""
     found = design_of(domain.sizes[: domain.count], design)
     estimates: dict[Pair, list[Table]] = defaultdict(list)
     shares = zip(found.views, found.budgets(epsilon), found.variances(epsilon), strict=True)
@@ -53,7 +53,7 @@ def design_of(sizes: Sequence[int], design: str) -> Cover:
 
 
 def covering_design(count: int, k: int) -> Views:
-    """C(count, k, 2), greedily: each view starts at an uncovered pair and takes whatever covers most."""
+    """Return a covering design C(count, k, 2). Each view starts with an uncovered pair and grows greedily."""
     missing = ~np.eye(count, dtype=bool)
     views = []
     while missing.any():
@@ -69,7 +69,7 @@ def covering_design(count: int, k: int) -> Views:
 
 
 def averaged_error(sizes: Sequence[int], views: Views) -> float:
-    """Squared error over all pair tables in units of one cell's variance at the whole budget."""
+    """Return the squared error over all pair tables, in units of one cell's variance at the whole budget."""
     precision: dict[Pair, float] = defaultdict(float)
     for view in views:
         for pair in combinations(view, 2):
@@ -78,7 +78,7 @@ def averaged_error(sizes: Sequence[int], views: Views) -> float:
 
 
 def _distance(true: NDArray[Any], seen: Sequence[Table]) -> float:
-    """A pair that lies in several views is their average, weighted by precision."""
+    """Return the distance of a pair's estimate, which is the average over its views, weighted by precision."""
     counts = np.average([table.counts for table in seen], axis=0, weights=[1 / table.variance for table in seen])
     total = int(true.sum())
     return float(np.abs(project_to_simplex(counts, total) - true).sum() / 2 / total)

@@ -33,7 +33,7 @@ DATABASE = "curator.db"
 FOLDERS = ("keys", "tls", "runs")
 _KIND, _VERSION = "dp-subn curator", 1
 _CHUNK = 1 << 20
-_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables that only gain rows
+_GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables to which rows are added
 
 
 def make(settings: Settings, file: Path) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} is a backup of something else, or of a later version: nothing was restored")
     (folder / CONTENTS).unlink()
     if {str(one.relative_to(folder)): _digest(one) for one in _files(folder)} != expected:
-        raise SettingsError(f"{file} is damaged: its contents do not match its list of contents. Nothing was restored")
+        raise SettingsError(f"{file} is damaged: its contents do not match its list of contents; nothing was restored")
     return contents
 
 

@@ -94,7 +94,7 @@ def _read_secret(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:
-            raise SettingsError(f"{path} is readable by others (mode {mode:o}): run chmod 600 {path}")
+            raise SettingsError(f"{path} is accessible to others (mode {mode:o}): run chmod 600 {path}")
         secret = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except FileNotFoundError:
         raise SettingsError(f"{path} is missing: run `subn-curator init` first") from None

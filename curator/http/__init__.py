@@ -1,1 +1,1 @@
-"""The JSON interface: routes, who may call them, and how errors are told."""
+"""The JSON interface: its routes, the authentication of callers, and its errors."""

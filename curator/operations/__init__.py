@@ -1,1 +1,1 @@
-"""Health, metrics and logs: how the service is doing."""
+"""Health, metrics and logs of the service."""

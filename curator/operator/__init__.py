@@ -1,1 +1,1 @@
-"""The command `subn` and the notebook client: no server code in reach."""
+"""The command `subn` and the notebook client, which import no server code."""

@@ -31,7 +31,7 @@ _CHUNK = 1 << 20
 
 
 class CuratorRefused(OperatorError):
-    """The curator answered with a problem; `status` is HTTP's, `problem` the whole document."""
+    """The curator answered with a problem: `status` is the HTTP status, `problem` the whole document."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         super().__init__(str(problem.get("detail") or problem.get("title") or f"the curator answered {status}"))
@@ -39,7 +39,7 @@ class CuratorRefused(OperatorError):
 
 
 class CuratorClient:
-    """`transport` replaces the network in tests; `wait` replaces sleeping."""
+    """A client of the curator for operators. Tests replace the network by `transport` and sleeping by `wait`."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class CuratorClient:
         wait: Callable[[float], None] = sleep,
         ca: str = "",
     ) -> None:
-        """`ca` is the PEM text of the one CA that is trusted; without it those that this machine trusts."""
+        """Connect with an operator's key. `ca` is the PEM text of the only trusted CA; empty: the machine's CAs."""
         self._url, self._wait = url, wait
         check_address(url)
         headers = {"Authorization": f"Bearer {key}", VERSION_HEADER: str(SPOKEN)}
@@ -62,7 +62,7 @@ class CuratorClient:
         except ssl.SSLError:
             raise OperatorError("the CA file holds no certificate in PEM form: give the curator's tls/ca.pem") from None
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise OperatorError(f"{url!r} is no URL of a curator: {error}") from None
+            raise OperatorError(f"{url!r} is not the URL of a curator: {error}") from None
 
     def __enter__(self) -> "CuratorClient":
         return self
@@ -76,7 +76,7 @@ class CuratorClient:
         return self._object("POST", "/v1/plans", json=wishes)
 
     def create_run(self, wishes: Mapping[str, Any], idempotency_key: str) -> dict[str, Any]:
-        """Repeated with the same key it gives the same run: so it may be repeated when the connection breaks."""
+        """Start a run. A repetition with the same key gives the same run, so a broken connection is retried."""
         headers = {"Idempotency-Key": idempotency_key}
         return self._patiently(lambda: self._object("POST", "/v1/runs", json=wishes, headers=headers))
 
@@ -108,7 +108,7 @@ class CuratorClient:
         return self._object("GET", f"/v1/schemas/{_segment(schema_hash)}")
 
     def download(self, run: str, name: str, to: Path, rows: int | None = None) -> None:
-        """The file appears whole or not at all."""
+        """Download a file. It appears whole or not at all."""
         query = {} if rows is None else {"rows": rows}
         try:
             with self._http.stream("GET", f"/v1/runs/{_segment(run)}/{name}", params=query) as response:
@@ -120,7 +120,7 @@ class CuratorClient:
             raise self._unreachable(error) from error
 
     def events(self, run: str, after: int = 0) -> Iterator[dict[str, Any]]:
-        """What happens in a run until it ends; a broken connection is taken up where it broke."""
+        """Yield the events of a run until it ends. After a broken connection, resume where it broke."""
         failures = 0
         while True:
             try:
@@ -188,7 +188,9 @@ def _refuse_problem(response: httpx.Response) -> None:
     response.read()
     problem = _json_object(response)
     if problem is None:
-        raise CuratorUnreachable(f"{response.url} answers {response.status_code}, and not as a curator does")
+        raise CuratorUnreachable(
+            f"{response.url} answers {response.status_code}, but not like a curator: check the address"
+        )
     if response.is_server_error:
         raise CuratorUnreachable(f"the curator answers {response.status_code}: {problem.get('detail')}")
     raise CuratorRefused(response.status_code, problem)

@@ -1,4 +1,4 @@
-"""`subn plan|run|runs|watch|wait|cancel|get|parties|schemas`: driving a curator from the command line.
+"""`subn plan|run|runs|watch|wait|cancel|get|parties|schemas`: work with a curator from the command line.
 
 It does not know HTTP (`curator.operator.client`) or how progress is drawn (`curator.operator.progress`).
 """
@@ -46,7 +46,9 @@ def _plan_options(parser: argparse.ArgumentParser) -> None:
 def _planning_options(parser: argparse.ArgumentParser, run: Command) -> None:
     _command(parser, run)
     parser.add_argument("--schema", required=True, metavar="S.json|HASH", help="a schema's file or its hash")
-    parser.add_argument("--party", action="append", metavar="NAME", help="repeat; without it all that offer rows")
+    parser.add_argument(
+        "--party", action="append", metavar="NAME", help="a party; repeat for more (all that offer rows)"
+    )
     add_plan_options(parser.add_argument_group("the plan (defaults come from the preset)"))
 
 
@@ -58,7 +60,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(option, type=int, metavar="N", help=f"how long to wait {text} (the curator's setting)")
     parser.add_argument(
-        "--idempotency-key", metavar="TEXT", help="the same key and plan again give the same run (made up)"
+        "--idempotency-key", metavar="TEXT", help="a repeated key with the same plan gives the same run (random)"
     )
 
 
@@ -73,13 +75,13 @@ def _watch_options(parser: argparse.ArgumentParser) -> None:
 
 def _wait_options(parser: argparse.ArgumentParser) -> None:
     _command(parser, _wait).add_argument("id", metavar="RUN")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long at most (as long as it takes)")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="wait at most this long (no limit)")
     parser.epilog = _EXIT_CODES_TEXT
 
 
 def _cancel_options(parser: argparse.ArgumentParser) -> None:
     _command(parser, _cancel).add_argument("id", metavar="RUN")
-    parser.add_argument("--reason", metavar="TEXT", help="what the parties are told")
+    parser.add_argument("--reason", metavar="TEXT", help="the reason shown to the parties")
 
 
 def _get_options(get: argparse.ArgumentParser) -> None:
@@ -91,13 +93,17 @@ def _get_options(get: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"repeat; {', '.join(RESULTS)} (all but the last)",
     )
-    get.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where they go (here)")
-    get.add_argument("--rows", type=int, metavar="N", help="rows of a table drawn anew instead of the published one")
+    get.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help="folder for the files (the current folder)"
+    )
+    get.add_argument(
+        "--rows", type=int, metavar="N", help="draw a new table with N rows instead of the published table"
+    )
     get.add_argument(
         "--copies",
         type=int,
         metavar="M",
-        help="M tables (copy-1.csv, ...) drawn anew from the published model, at no cost in privacy",
+        help="draw M new tables (copy-1.csv, ...) from the published model, at no cost in privacy",
     )
 
 
@@ -106,7 +112,7 @@ def _parties_options(parser: argparse.ArgumentParser) -> None:
     _action(actions, "list", "all parties, their keys' fingerprints and what they offer", _list_parties)
     for name, text, run in (
         ("code", "make a one-time code with which a party of this name enrols", _party_code),
-        ("revoke", "take a party out; runs that it is in fail", _revoke_party),
+        ("revoke", "revoke a party; its runs fail", _revoke_party),
     ):
         _action(actions, name, text, run).add_argument("name", metavar="NAME")
 
@@ -158,7 +164,7 @@ def _with_client(chosen: argparse.Namespace, run: Command) -> int:
 
 
 def _ca(file: Path | str | None) -> str:
-    """The text of the CA's certificate; empty if the machine's own CAs shall decide."""
+    """Return the text of the CA's certificate, or an empty text to trust the machine's own CAs."""
     if not file:
         return ""
     try:
@@ -197,7 +203,7 @@ def _run(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _new_key() -> str:
-    from crypto.randomness import Stream  # with numpy, which no other command waits for
+    from crypto.randomness import Stream  # imports numpy, for which no other command should wait
 
     return Stream.system().take(16).hex()
 
@@ -224,7 +230,7 @@ def _wait(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _state(client: CuratorClient, run: str, deadline: float | None) -> dict[str, Any]:
-    """The run; a curator that is away for a moment, as in a restart, does not end the waiting."""
+    """Return the run. A curator that is down for a moment, as in a restart, does not end the waiting."""
     patience = monotonic() + 60 if deadline is None else deadline
     while True:
         try:
@@ -267,9 +273,11 @@ def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
 
 
 def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
-    """Drawn one after the other, each from fresh randomness."""
+    """Download several tables, each drawn from fresh randomness."""
     if not 1 <= chosen.copies <= _MOST_COPIES or chosen.file:
-        raise OperatorError(f"--copies takes 1 to {_MOST_COPIES}, and goes without --file: it draws tables as CSV")
+        raise OperatorError(
+            f"--copies takes 1 to {_MOST_COPIES}, and cannot be combined with --file: it draws tables as CSV"
+        )
     chosen.out.mkdir(parents=True, exist_ok=True)
     client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
     plan = json.loads((chosen.out / "manifest.json").read_bytes())["manifest"]["plan"]

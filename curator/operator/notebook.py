@@ -6,7 +6,7 @@
     run.wait()
     table = run.table()                                # {"age": [...], ...}: pandas.DataFrame(table) works
 
-It does not know HTTP (`curator.operator.client`), and it does without the server: no framework, no database.
+It does not know HTTP (`curator.operator.client`), and it does not need the server's framework or database.
 """
 
 import csv
@@ -35,7 +35,7 @@ from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.text import printable
 
-ExactNumber = str | int | Fraction  # a float is none of the numbers that it looks like
+ExactNumber = str | int | Fraction  # not float: 0.1 as a float is not exactly 1/10
 
 Asking = TypeVar("Asking", bound=Callable[..., Any])
 
@@ -45,9 +45,9 @@ _PATIENCE = 60.0  # seconds for which a curator may be away, as in a restart
 
 
 def with_plan_options(method: Asking) -> Asking:
-    """The method, which names every option of a plan in its signature and its help.
+    """Add every option of a plan to the signature and the help of a method.
 
-    Completion and help in a notebook read both.
+    Completion and help in a notebook use both.
     """
     found = signature(method)
     own = [one for one in found.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
@@ -69,7 +69,7 @@ def _type(option: PlanOption) -> Any:
 
 
 class RunDidNotFinish(SubnError):
-    """It failed, was refused or cancelled, or timed out; `run` says why."""
+    """A run failed, was refused or cancelled, or timed out. `run` holds the reason."""
 
     def __init__(self, run: interface.Run) -> None:
         super().__init__(printable(describe_run(run.model_dump())))
@@ -77,19 +77,19 @@ class RunDidNotFinish(SubnError):
 
 
 class Plan(interface.PlanForecast):
-    """What a run would cost and how good its answers can be; prints as a table."""
+    """Forecast of a run's cost and quality, which prints as a table."""
 
     def __str__(self) -> str:
         return "\n".join(map(printable, describe_plan(self.model_dump())))
 
 
 class Curator:
-    """For whoever holds an operator's key."""
+    """A connection to a curator for the holder of an operator's key."""
 
     def __init__(
         self, url: str | None = None, key_file: str | Path | None = None, ca_file: str | Path | None = None
     ) -> None:
-        """`ca_file` is the curator's tls/ca.pem; without it and SUBN_CA_FILE, this machine's own CAs decide."""
+        """Connect. `ca_file` is the curator's tls/ca.pem; without it and SUBN_CA_FILE, trust this machine's CAs."""
         file = key_file or os.environ.get("SUBN_KEY_FILE")
         if not file:
             raise OperatorError("no operator key: give key_file or SUBN_KEY_FILE (subn-curator init printed the key)")
@@ -113,7 +113,7 @@ class Curator:
         return [interface.Party.model_validate(one) for one in self._client.parties()]
 
     def code(self, name: str) -> interface.Code:
-        """A one-time code with which a party of this name enrols."""
+        """Make a one-time code with which a party of this name enrols."""
         return interface.Code.model_validate(self._client.code(name))
 
     def schemas(self) -> list[interface.SchemaEntry]:
@@ -121,12 +121,12 @@ class Curator:
 
     @with_plan_options
     def plan(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> Plan:
-        """Price a run; nothing is kept or spent. `schema` is a file, its content, or the hash of a known one."""
+        """Price a run. Nothing is stored or spent. `schema` is a file, its content, or the hash of a known schema."""
         return Plan.model_validate(self._client.plan(self._body(schema, epsilon, wishes)))
 
     @with_plan_options
     def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> "Run":
-        """Start a run; it waits for its parties to join."""
+        """Start a run. It waits for its parties to join."""
         key = Stream.system().take(16).hex()
         return Run(self._client, self._client.create_run(self._body(schema, epsilon, wishes), key)["run"])
 
@@ -134,7 +134,7 @@ class Curator:
         return [interface.RunEntry.model_validate(one) for one in self._client.runs()]
 
     def attach(self, run: str) -> "Run":
-        """A run that was started before, by whomever."""
+        """Return a run that anybody has started before."""
         return Run(self._client, str(self._client.run(run)["run"]))
 
     def _body(
@@ -167,11 +167,14 @@ class Run:
         return interface.Run.model_validate(self._client.run(self.id))
 
     def events(self, after: int = 0) -> Iterator[interface.Event]:
-        """What happens, as it happens, until the run ends."""
+        """Yield the run's events as they happen, until it ends."""
         return (interface.Event.model_validate(event) for event in self._client.events(self.id, after))
 
     def wait(self, timeout: float | None = None, show: bool = True) -> interface.Run:
-        """The finished run; RunDidNotFinish if it ends otherwise, TimeoutError if it takes longer (it goes on then)."""
+        """Wait for the run and return it once finished.
+
+        Raise RunDidNotFinish if it ends otherwise, and TimeoutError if it takes longer. The run then continues.
+        """
         deadline = monotonic() + (float("inf") if timeout is None else timeout)
         screen = Screen(sys.stdout)
         while True:
@@ -188,11 +191,11 @@ class Run:
             sleep(_POLL_SECONDS)
 
     def cancel(self, reason: str | None = None) -> interface.Run:
-        """End it; what parties have spent stays spent."""
+        """End the run. Epsilon that parties have spent stays spent."""
         return interface.Run.model_validate(self._client.cancel(self.id, reason))
 
     def table(self, rows: int | None = None) -> dict[str, list[str]]:
-        """The published table by column, or one of so many rows drawn anew, which costs no privacy."""
+        """Return the published table by column, or a new table with `rows` rows, which costs no privacy."""
         header, *lines = csv.reader(self.file("table.csv", rows).decode().splitlines(keepends=True))
         return {name: [line[place] for line in lines] for place, name in enumerate(header)}
 
@@ -203,23 +206,24 @@ class Run:
         return json.loads(self.file("report.json"))
 
     def verify(self, curator_key: str | None = None) -> Manifest:
-        """The manifest, once signatures, budgets and the table's hash are proved; else ManifestError.
+        """Verify signatures, budgets and the table's hash, then return the manifest. Raise ManifestError if not proved.
 
-        `curator_key` is the curator's, in hexadecimal, as known from elsewhere; without it only consistency is proved.
+        `curator_key` is the curator's key in hexadecimal digits, from an independent source. Without it, only
+        consistency is verified.
         """
         table = hashlib.sha256(self.file("table.csv")).hexdigest()
         key = None if curator_key is None else bytes.fromhex(curator_key)
         return verify_manifest(self.file("manifest.json"), {"table.csv": table}, key)
 
     def file(self, name: str, rows: int | None = None) -> bytes:
-        """A result as it is: manifest.json, table.csv, table.parquet, network.json, tables.json, report.json."""
+        """Return a file's bytes: manifest.json, table.csv, table.parquet, network.json, tables.json, report.json."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / "file"
             self._client.download(self.id, name, path, rows)
             return path.read_bytes()
 
     def _patiently(self, deadline: float) -> dict[str, Any]:
-        """The run; a curator that is away for a moment does not end the waiting."""
+        """Return the run. A curator that is down for a moment does not end the waiting."""
         patience = min(deadline, monotonic() + _PATIENCE)
         while True:
             try:

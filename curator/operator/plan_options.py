@@ -1,6 +1,6 @@
-"""The options of a plan on a command line and in a request, alike for experiments and for real runs.
+"""Options of a plan on a command line and in a request, the same for experiments and for real runs.
 
-It does not know which options there are (`protocol.options`), or what is done with them.
+It does not know which options exist (`protocol.options`), or how they are used.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from typing import Any
 from protocol.exact import exact
 from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 
-_APART = ("epsilon", "method", "preset")  # what every plan is made from; all else is a wish
+_APART = ("epsilon", "method", "preset")  # arguments of every plan; all other options are optional
 
 
 def _fraction(text: str) -> Any:
@@ -39,20 +39,20 @@ def add_plan_option(group: Any, option: PlanOption) -> None:
         settings["choices"] = option.choices
     else:
         settings["metavar"] = words.metavar
-        # Epsilon stays as it was typed: what is wrong with it is said together with the plan.
+        # Epsilon stays as typed: an error in it is reported together with the plan's errors.
         settings["type"] = str if words.is_required else _READ[option.kind]
     group.add_argument(f"--{option.name.replace('_', '-')}", required=words.is_required, **settings)
 
 
 def wishes(chosen: argparse.Namespace) -> dict[str, Any]:
-    """What was asked for besides epsilon, method and preset; None where the preset decides."""
+    """Return the chosen options besides epsilon, method and preset, None where the preset decides."""
     return {name: getattr(chosen, name) for name in PLAN_OPTIONS if name not in _APART}
 
 
 def as_json(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked for, as a request holds it: exact numbers as text, and nothing where nothing was asked.
+    """Return the chosen options as a request holds them: exact numbers as text, and no entry for None.
 
-    Raises ValueError for a binary float in place of an exact number.
+    Raise ValueError for a binary float in place of an exact number.
     """
     return {name: _as_json(PLAN_OPTIONS.get(name), value) for name, value in asked.items() if value is not None}
 

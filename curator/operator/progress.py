@@ -1,6 +1,6 @@
 """Plans, runs and their progress in words and bars, for people at a terminal.
 
-It does not know where they come from: it is given the curator's JSON.
+It does not know their source: it reads the curator's JSON.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ Json = Mapping[str, Any]
 
 
 class Screen:
-    """Shows a run again and again: in place on a terminal, else one line for everything new."""
+    """A display of a run's progress: updated in place on a terminal, else one line for every change."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -25,7 +25,7 @@ class Screen:
     def show(self, run: Json) -> None:
         lines = list(map(printable, progress_lines(run)))
         if self._out.isatty():
-            # A line that wraps would take two lines of the screen, and the next picture would begin too low.
+            # A wrapped line would take two lines of the screen, and the next update would begin too low.
             width = get_terminal_size().columns
             up = f"\x1b[{len(self._lines)}A" if self._lines else ""
             self._out.write(up + "".join(f"\x1b[2K{line[:width]}\n" for line in lines))
@@ -36,7 +36,7 @@ class Screen:
 
 
 def progress_lines(run: Json) -> list[str]:
-    """One line per stage, and one that says what the run waits for."""
+    """Return a line for each stage, and a last line with the parties for which the run waits."""
     lines = [_stage_line(name, steps) for name, steps in _stages(run["progress"])]
     waiting = ", ".join(entry["party"] for entry in run["waiting_for"])
     state = run["state"].replace("_", " ")

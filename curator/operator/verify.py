@@ -1,6 +1,6 @@
-"""`subn verify`: whether a published result proves what it claims, off-line.
+"""`subn verify`: check off-line that a published result proves what it claims.
 
-It does not know how it is proved (`protocol.run.manifest`).
+It does not know the checks (`protocol.run.manifest`).
 """
 
 import argparse
@@ -20,16 +20,18 @@ VERIFIED, REJECTED = 0, 1
 def add_verify_options(verify: argparse.ArgumentParser) -> None:
     verify.description = (
         "Check that the manifest is signed by its curator, that every party signed the plan and a receipt for "
-        "each of its steps, that what was spent is what the plan says, and that the published files are the ones "
-        "at hand: those named, and those beside the manifest under their published names."
+        "each of its steps, that the spent amounts are those of the plan, and that the files at hand are the published "
+        "files. The files at hand are the named table, and files beside the manifest under their published names."
     )
-    verify.epilog = "Exit codes: 0 all is proved, 1 it is not, 2 the command cannot work."
+    verify.epilog = "Exit codes: 0 verified, 1 not verified, 2 the command cannot work."
     verify.add_argument("manifest", type=Path, metavar="MANIFEST", help="manifest.json as it was published")
     verify.add_argument(
-        "--table", type=Path, metavar="F", help="the synthetic table at hand (.csv or .parquet), under whatever name"
+        "--table", type=Path, metavar="F", help="the synthetic table at hand (.csv or .parquet), under any name"
     )
     verify.add_argument(
-        "--curator-key", metavar="HEX", help="the curator's key, known from elsewhere; without it only consistency"
+        "--curator-key",
+        metavar="HEX",
+        help="the curator's key, from an independent source; without it, only consistency is checked",
     )
     verify.add_argument("--json", action="store_true", help="print what was checked as JSON")
     verify.set_defaults(run=_verify)
@@ -38,7 +40,7 @@ def add_verify_options(verify: argparse.ArgumentParser) -> None:
 def _verify(chosen: argparse.Namespace) -> int:
     data = _read(chosen.manifest)
     if chosen.table is not None and not chosen.table.is_file():
-        raise OperatorError(f"{chosen.table}: there is no such file")
+        raise OperatorError(f"{chosen.table}: there is no such file; correct --table")
     try:
         manifest = verify_manifest(data, {}, _key(chosen.curator_key))
         files = _files_at_hand(manifest, chosen.manifest.parent, chosen.table)

@@ -1,1 +1,1 @@
-"""Templates, and how numbers are written for people."""
+"""Templates, and formats of numbers for people."""

@@ -1,1 +1,1 @@
-"""From a finished run to published files and a report."""
+"""Published files and the report of a finished run."""

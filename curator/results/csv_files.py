@@ -18,7 +18,7 @@ from protocol.errors import DataError
 
 @contextmanager
 def opened_table(path: Path) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
-    """The header and the rows of a CSV file."""
+    """Open a CSV file and return its header and its rows."""
     try:
         with _open_text(path) as file:
             reader = csv.reader(file, strict=True)
@@ -39,11 +39,11 @@ def _open_text(path: Path) -> TextIO:
 
 
 def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Sequence[str]]]) -> None:
-    """`batches` of columns; the file appears whole or not at all."""
+    """Write a table from batches of columns. The file appears whole or not at all."""
     with whole_file(path, PUBLIC) as output:
         file = TextIOWrapper(output, encoding="utf-8", newline="")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         for columns in batches:
             writer.writerows(zip(*columns, strict=True))
-        file.detach()  # with all that it has kept back
+        file.detach()  # also writes out the buffered text

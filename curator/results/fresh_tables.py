@@ -1,6 +1,6 @@
-"""Published files, and tables of any length drawn anew from what a run published, as streams.
+"""Streams of published files, and of new tables of any length drawn from a run's published model.
 
-It does not know HTTP, or how a run came to its end (`curator.results.publication`).
+It does not know HTTP, or how runs are published (`curator.results.publication`).
 """
 
 import csv
@@ -20,7 +20,7 @@ from protocol.tables.attributes import Attribute, Integer, Numeric
 
 MOST_PARQUET_ROWS = 20_000_000
 _CHUNK = 1 << 20
-# One thread and little memory: other requests go on meanwhile. Nothing is fetched from anywhere.
+# One thread and little memory, so that other requests are not slowed down. Nothing is downloaded.
 _SMALL: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "256MB",
@@ -42,7 +42,7 @@ def published_chunks(path: Path) -> Iterator[bytes]:
 
 
 def fresh_csv(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator[bytes]:
-    """A new table as CSV, batch by batch: it is never in memory or on disk as a whole."""
+    """Yield a new table as CSV, batch by batch. The whole table is never in memory or on disk."""
     yield _csv_text([terms.schema.names])
     for columns in synthetic_labels(terms, load_knowledge(folder, terms), rows, stream.take(KEY_BYTES)):
         yield _csv_text(zip(*columns, strict=True))
@@ -54,7 +54,7 @@ def published_parquet(folder: Path, terms: Terms) -> Iterator[bytes]:
 
 
 def fresh_parquet(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator[bytes]:
-    """Parquet has its index at the end: the table goes through files that are deleted with the stream."""
+    """Yield a new table as Parquet. Its index is at the end, so the table is written to files, deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="subn-", dir=folder) as scratch:
         source = Path(scratch) / TABLE
         with source.open("wb") as file:
@@ -80,7 +80,7 @@ def _as_parquet(source: Path, terms: Terms) -> Iterator[Path]:
 
 
 def _column(attribute: Attribute) -> str:
-    """Numbers as numbers, NULL where they are missing; categories as the texts that they are."""
+    """Select a column: numbers as numbers, missing numbers as NULL, categories as text."""
     name = '"' + attribute.name.replace('"', '""') + '"'
     if not isinstance(attribute, Numeric):
         return name

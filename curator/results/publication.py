@@ -1,6 +1,6 @@
-"""What a finished run publishes: table, network, noisy tables, report and signed manifest, each file whole or absent.
+"""Publish a finished run: table, network, noisy tables, report and signed manifest, each file whole or absent.
 
-It does not know how a run came to its end. From the same answers and seed come the same files.
+It does not know how runs end. The same answers and seed give the same files.
 """
 
 import json
@@ -34,7 +34,7 @@ from protocol.tables.marginal import Table
 
 TABLE, NETWORK, TABLES, MANIFEST = "table.csv", "network.json", "tables.json", "manifest.json"
 REPORT, REPORT_PAGE = "report.json", "report.html"
-PUBLISHED = (TABLE, NETWORK, TABLES, REPORT, REPORT_PAGE)  # what the manifest holds the digests of
+PUBLISHED = (TABLE, NETWORK, TABLES, REPORT, REPORT_PAGE)  # files whose digests are in the manifest
 Json = dict[str, Any]
 
 
@@ -47,7 +47,7 @@ def publish(
     key: SigningKey,
     now: int,
 ) -> dict[str, str]:
-    """Write all files; their SHA-256 by name. The manifest comes last: where it is, the others are."""
+    """Write all files and return their SHA-256 by name. The manifest comes last: if it exists, the others do too."""
     terms, known = state.terms, state.knowledge
     folder.mkdir(parents=True, exist_ok=True)
     tally, finished = Tally(terms.schema.sizes), _moment(now)
@@ -71,7 +71,7 @@ def publish(
 def synthetic_labels(
     terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None = None
 ) -> Iterator[list[list[str]]]:
-    """Batches of columns of a synthetic table, the same for the same seed."""
+    """Yield a synthetic table in batches of columns. The same seed gives the same table."""
     stream = Stream.keyed(seed, "synthesis")
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
     for codes in synthetic_codes(terms, known, rows, sampling):
@@ -81,7 +81,7 @@ def synthetic_labels(
 
 
 def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[EventRecord]) -> list[Cost]:
-    """What every stage took: work, and bytes in both directions."""
+    """Return the cost of every stage: work, and bytes in both directions."""
     received: Counter[str] = Counter()
     for reply in replies:
         received[reply.step] += reply.size
@@ -100,7 +100,7 @@ def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[EventRecord]) -
 
 
 def network_json(terms: Terms, known: Knowledge) -> Json:
-    """The network's families, by variable; one network for each party where there are several."""
+    """Return the networks' families by variable. With method independent, there is a network for each party."""
     networks = [model.network for model in known.models] or [known.network]
     return {
         "variables": [{"name": variable.name, "size": variable.size} for variable in terms.domain.variables],
@@ -111,15 +111,15 @@ def network_json(terms: Terms, known: Knowledge) -> Json:
 
 
 def tables_json(terms: Terms, known: Knowledge) -> Json:
-    """All noisy tables that were released, with the variance of the noise in each cell: already private."""
+    """Return all released noisy tables, with the variance of the noise in each cell. They are already private."""
     models = [[number, len(model.tables)] for number, model in enumerate(known.models)]
     return {
         "variables": [
             {"name": variable.name, "size": variable.size} for variable in counted_domain(terms, known).variables
         ],
-        # Variables behind the plan's own, whose categories were merged: whose, and what became of each category.
+        # Merged variables, which follow the plan's own: the variable each is made from, and the group of each category.
         "merged": [{"variable": base, "groups": list(groups)} for base, groups in known.merged],
-        "models": models,  # method independent: how many of the tables are each party's, in order
+        "models": models,  # method independent: the number of tables of each party, in order
         "tables": [
             {
                 "step": one.step,
@@ -134,12 +134,12 @@ def tables_json(terms: Terms, known: Knowledge) -> Json:
 
 
 def file_sizes(folder: Path, outputs: Mapping[str, str]) -> dict[str, int]:
-    """Bytes of the published files that are still there."""
+    """Return the sizes in bytes of the published files that still exist."""
     return {name: (folder / name).stat().st_size for name in outputs if (folder / name).is_file()}
 
 
 def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
-    """What a finished run published, read back: more synthetic rows can be drawn from it at any time."""
+    """Read back the published knowledge of a finished run, from which more synthetic rows can be drawn at any time."""
     network = json.loads((folder / NETWORK).read_text(encoding="utf-8"))
     content = json.loads((folder / TABLES).read_text(encoding="utf-8"))
     merged = tuple((one["variable"], tuple(one["groups"])) for one in content["merged"])

@@ -1,7 +1,7 @@
-"""What an analyst should know of a published table, worked out from what was released anyway: it costs no privacy.
+"""Figures for the analyst of a published table, computed from released data only, so they cost no privacy.
 
-One-way marginals with bands of the noise alone, the error that the noise leaves in every pair, the strength of the
-network's edges, and how small a group the table can still show. It does not know files, HTML or any row.
+They are one-way marginals with noise bands, the error that noise leaves in every pair, the strength of the network's
+edges, and the smallest group that the table can still show. It does not know files, HTML or any row.
 """
 
 import math
@@ -23,11 +23,11 @@ from protocol.tables.exact_json import decimal_text
 from protocol.tables.marginal import Table, project_to_simplex
 
 Json = dict[str, Any]
-# 95 % of Laplace noise is within ln(20) / sqrt(2) standard deviations; of sums of it and Gaussian noise, within less.
+# 95 % of Laplace noise is within ln(20) / sqrt(2) standard deviations. Its sums and Gaussian noise need fewer.
 _BAND = math.log(20) / math.sqrt(2)
-# E|x| of Gaussian noise; of Laplace noise, and of sums of few, it is less.
+# E|x| of Gaussian noise in standard deviations. Laplace noise, and sums of a few Laplace terms, have less.
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
-_TOLERABLE = 10  # a count ten times its noise is shown to within about ten percent
+_TOLERABLE = 10  # a count of ten times its noise is right to within about ten percent
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,23 @@ class Edge:
     parent: str
     child: str
     bits: float  # mutual information in the noisy tables
-    networks: int  # how many of the run's networks have it: more than one with method independent only
+    networks: int  # number of the run's networks with this edge: more than one only with method independent
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Independent noisy tables of the same rows: of all parties together, or of one."""
+    """Independent noisy tables of the same rows: the rows of all parties together, or of one party."""
 
     tables: tuple[Table, ...]
-    fitted: tuple[Table, ...]  # those that synthetic rows are drawn from
-    spread: tuple[Table, ...]  # those over merged categories, as tables over all; rows are drawn from them too
-    variances: tuple[float, ...]  # of a cell of each table behind the rows
+    fitted: tuple[Table, ...]  # tables from which synthetic rows are drawn
+    spread: tuple[Table, ...]  # tables over merged categories, expanded to all categories; rows are drawn from them too
+    variances: tuple[float, ...]  # variance of a cell of each table from which rows are drawn
     network: Network
     rows: int
 
 
 def analysis(terms: Terms, known: Knowledge, drawn: Sequence[NDArray[Any]]) -> Json:
-    """All figures as JSON; `drawn` counts the categories of every attribute in the published table."""
+    """Return all figures as JSON. `drawn` counts the categories of every attribute in the published table."""
     sources, places = _sources(terms, known), _Places(terms)
     marginals = [_marginal(terms, sources, number, drawn[number]) for number in range(len(terms.schema.attributes))]
     pairs = _pair_errors(terms, sources, places)
@@ -70,7 +70,7 @@ def analysis(terms: Terms, known: Knowledge, drawn: Sequence[NDArray[Any]]) -> J
 
 
 class _Places:
-    """Which attribute each variable belongs to, and which variables an attribute has."""
+    """Map between variables and attributes."""
 
     def __init__(self, terms: Terms) -> None:
         self._domain = terms.domain
@@ -81,7 +81,7 @@ class _Places:
         return self._attribute[self._domain.base(variable)]
 
     def whole(self, variables: Sequence[int]) -> list[int]:
-        """The attributes that these variables hold entirely."""
+        """Return the attributes whose variables are all among these."""
         own = set(variables)
         touched = {self._attribute[v] for v in variables if v in self._attribute}
         return sorted(number for number in touched if self._blocks[number] <= own)
@@ -117,7 +117,7 @@ def _spread(terms: Terms, known: Knowledge) -> Iterator[Table]:
 
 
 def _merged(terms: Terms, known: Knowledge) -> list[Json]:
-    """Which categories the noise hid, so that tables of several attributes counted them as one."""
+    """Return the categories hidden by noise, which tables of several attributes counted merged."""
     found = []
     for variable, groups in known.merged:
         attribute = terms.schema.attributes[variable]  # merging models attributes as they are: variables are attributes
@@ -164,7 +164,10 @@ def _least_variance(terms: Terms, tables: Sequence[Table], variables: tuple[int,
 def _combined(
     terms: Terms, tables: Sequence[Table], variables: tuple[int, ...]
 ) -> tuple[NDArray[np.float64], float] | None:
-    """The best estimate from all tables that hold these variables, each with noise of its own, and its variance."""
+    """Return the best estimate from all tables that hold these variables, and its variance.
+
+    The tables' noise is independent, so each is weighted by its precision.
+    """
     weighed, weights = [], []
     for table in tables:
         if set(variables) <= set(table.variables):
@@ -178,7 +181,7 @@ def _combined(
 
 
 def _at_codes(terms: Terms, number: int, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From cells of the attribute's variables to its categories; cells that stand for none are left out."""
+    """Turn counts of the attribute's variables into counts of its categories. Cells without a category are dropped."""
     sizes = [np.zeros(1, np.uint16)] * len(terms.schema.attributes)
     columns = list(sizes)
     columns[number] = np.arange(terms.schema.sizes[number], dtype=np.uint16)
@@ -187,7 +190,10 @@ def _at_codes(terms: Terms, number: int, counts: NDArray[np.float64]) -> NDArray
 
 
 def _effective_rows(rows: int, variance: float, synthetic: int) -> int | None:
-    """How many real rows would show a share of one half as precisely: sampling, noise and drawing together."""
+    """Return the size of a real sample that would show a share of one half as precisely as the published table.
+
+    The error of the published table comes from sampling, noise and drawing.
+    """
     if math.isinf(variance):
         return None
     return int(1 / (1 / rows + 4 * variance / rows**2 + 1 / synthetic))
@@ -218,7 +224,7 @@ def _short(value: Any) -> str:
 
 
 def _pair_errors(terms: Terms, sources: Sequence[_Source], places: _Places) -> list[list[float | None]]:
-    """For attribute 1, 2, ...: the expected total variation error of its pair with each attribute before it."""
+    """Return, for attribute 1, 2, ..., the expected total variation error of its pair with each attribute before it."""
     count = len(terms.schema.attributes)
     total = np.zeros((count, count))
     for source in sources:
@@ -244,12 +250,12 @@ def _pair_variances(terms: Terms, tables: Sequence[Table], places: _Places) -> N
 
 
 def _modelled_pairs(sources: Sequence[_Source], places: _Places) -> set[tuple[int, int]]:
-    """Pairs of attributes that share a family in every network: the rows are drawn from their noisy joint table."""
+    """Return the pairs that share a family in every network: rows are drawn from a noisy joint table of the pair."""
     return set.intersection(*(set(_pairs_in_families(source, places)) for source in sources))
 
 
 def _pairs_in_families(source: _Source, places: _Places) -> Iterator[tuple[int, int]]:
-    """A graphical model also links pairs that only other pairs' tables tell of: those are not counted here."""
+    """Yield the pairs in families that a table holds. A graphical model also links pairs without their own table."""
     tables = [sorted({*map(places.of, table.variables)}) for table in source.fitted + source.spread]
     told = {pair for attributes in tables for pair in combinations(attributes, 2)}
     for family in source.network.families:
@@ -265,7 +271,7 @@ def _edges(terms: Terms, sources: Sequence[_Source], places: _Places) -> list[Ed
         strongest: dict[tuple[int, int], float] = {}
         for parent, child in source.network.edges():
             ends = places.of(parent), places.of(child)
-            if ends[0] != ends[1]:  # bits of one attribute are no news
+            if ends[0] != ends[1]:  # edges inside one attribute are not shown
                 bits = _strength(terms, source, parent, child)
                 strongest[ends] = max(strongest.get(ends, 0.0), bits)
         for ends, bits in strongest.items():
@@ -278,7 +284,7 @@ def _strength(terms: Terms, source: _Source, parent: int, child: int) -> float:
     family = Family(child, (parent,))
     tables = source.fitted + source.spread
     if not any(table.covers(family.variables, terms.domain) for table in tables):
-        return 0.0  # a graphical model links what other pairs connect
+        return 0.0  # a graphical model also links pairs without a table of their own
     table = family_table(family, tables, terms.domain)
     return mutual_information(project_to_simplex(table.counts, source.rows))
 
@@ -287,7 +293,7 @@ def _strength(terms: Terms, source: _Source, parent: int, child: int) -> float:
 
 
 def _guidance(terms: Terms, sources: Sequence[_Source], marginals: Sequence[Json]) -> Json:
-    """In rows: the noise of one cell of what the model is made of, and the groups that stand out of it."""
+    """Return, in rows, the noise of one cell of the model's tables, and the sizes of groups that stand out from it."""
     deviations = [math.sqrt(_cell_variance(terms, source)) for source in sources]
     band = _BAND * math.sqrt(sum(deviation**2 for deviation in deviations))
     effective = [one["effective_rows"] for one in marginals if one["effective_rows"] is not None]
@@ -303,7 +309,7 @@ def _guidance(terms: Terms, sources: Sequence[_Source], marginals: Sequence[Json
 
 
 def _cell_variance(terms: Terms, source: _Source) -> float:
-    """The typical (median) variance of a cell of a family's table."""
+    """Return the median variance of a cell of a family's table."""
     if terms.plan.estimate == "graphical-model":
         return float(np.median(source.variances))
     found = [family_table(family, source.fitted, terms.domain).variance for family in source.network.families]

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 Json = Mapping[str, Any]
-# Upper ends of the classes of errors, and how they are said.
+# Upper ends of the classes of errors, and their names.
 CLASSES: tuple[tuple[float, str], ...] = (
     (0.01, "up to 1 %"),
     (0.02, "up to 2 %"),
@@ -21,8 +21,8 @@ CLASSES: tuple[tuple[float, str], ...] = (
     (1.0, "more than 50 %"),
 )
 _MOST_BARS = 16
-_MOST_NAMED = 60  # attributes whose names fit beside the heat map
-_MOST_TITLED = 40  # attributes whose pairs each say their numbers
+_MOST_NAMED = 60  # attributes at most whose names fit beside the heat map
+_MOST_TITLED = 40  # attributes at most whose pairs each have a title with their numbers
 _PER_ROW = 6  # boxes of the network beside each other
 _LABEL = 18
 
@@ -44,7 +44,7 @@ def _text(x: float, y: float, words: str, kind: str = "", more: str = "") -> str
 
 
 def marginal(one: Json) -> Markup:
-    """The shares of an attribute: bars from the noisy tables, bands of the noise, dots of the published table."""
+    """Draw the shares of an attribute: bars for the noisy tables, bands for the noise, dots for the published table."""
     label = f"Shares of {one['attribute']}"
     if len(one["categories"]) <= _MOST_BARS:
         return _bars(one, label)
@@ -85,7 +85,7 @@ def _whisker(low: float, high: float, y: float) -> str:
 
 
 def _columns(one: Json, label: str) -> Markup:
-    """Many categories: a column each, named at both ends."""
+    """Draw many categories as columns, with names for the first and the last."""
     count, height = len(one["categories"]), 120.0
     step = max(3.0, min(14.0, 320 / count))
     scale = height / _largest(one)
@@ -120,14 +120,14 @@ def _in_words(one: Json, number: int) -> str:
 
 
 def class_of(error: float | None) -> int | None:
-    """Which class of `CLASSES` an error is in."""
+    """Return the index in `CLASSES` of an error."""
     if error is None:
         return None
     return next(number for number, (end, _) in enumerate(CLASSES) if error <= end)
 
 
 def heat_map(pairs: Json) -> Markup:
-    """A square for each pair of attributes: darker where the noise leaves more; a ring where the pair is modelled."""
+    """Draw a square for each pair of attributes, darker for a larger error, and with a ring if the pair is modelled."""
     names, errors = pairs["attributes"], pairs["errors"]
     count = len(names)
     named = count <= _MOST_NAMED
@@ -155,7 +155,7 @@ def _titled_squares(names: Sequence[str], errors: Sequence[Any], step: float, le
 
 
 def _squares(errors: Sequence[Any], step: float, left: float) -> Iterator[str]:
-    """One path for each class: thousands of pairs stay small."""
+    """Draw one path for each class of errors, so that thousands of pairs stay small."""
     paths: dict[str, list[str]] = {}
     for row, line in enumerate(errors, start=1):
         for column, error in enumerate(line):
@@ -187,7 +187,7 @@ def _column_name(name: str, x: float, y: float) -> str:
 
 
 def network(attributes: Sequence[str], edges: Sequence[Json]) -> Markup:
-    """Boxes in layers, parents above their children; the thicker a line, the more its ends have in common."""
+    """Draw boxes in layers, parents above their children. A thicker line means more mutual information."""
     rows = [row for layer in _layers(attributes, edges) for row in _wrapped(layer)]
     box, gap, height = 128.0, 14.0, 34.0
     width = max(len(row) for row in rows) * (box + gap) + gap
@@ -208,7 +208,7 @@ def network(attributes: Sequence[str], edges: Sequence[Json]) -> Markup:
 
 def _line(edge: Json, places: Mapping[str, tuple[float, float]], box: float, height: float, strongest: float) -> str:
     (x1, y1), (x2, y2) = places[edge["parent"]], places[edge["child"]]
-    if y2 <= y1:  # several networks together may make a circle: such a line goes up
+    if y2 <= y1:  # several networks together may form a cycle: such a line is turned round
         (x1, y1), (x2, y2) = (x2, y2), (x1, y1)
     x1, y1, x2, bend = x1 + box / 2, y1 + height, x2 + box / 2, max(24.0, (y2 - y1 - height) / 2)
     thick = 1 + 6 * edge["bits"] / strongest
@@ -220,7 +220,7 @@ def _line(edge: Json, places: Mapping[str, tuple[float, float]], box: float, hei
 
 
 def _layers(attributes: Sequence[str], edges: Sequence[Json]) -> list[list[str]]:
-    """Every attribute below its parents; where several networks together make a circle, it is cut somewhere."""
+    """Put every attribute below its parents. If several networks together form a cycle, it is cut somewhere."""
     parents: dict[str, set[str]] = {name: set() for name in attributes}
     for edge in edges:
         parents[edge["child"]].add(edge["parent"])
@@ -236,7 +236,7 @@ def _layers(attributes: Sequence[str], edges: Sequence[Json]) -> list[list[str]]
 
 
 def _near_their_parents(layers: list[list[str]], parents: Mapping[str, set[str]]) -> list[list[str]]:
-    """Within each layer in the order of their parents' places, so that fewer lines cross."""
+    """Sort each layer by the places of the parents, so that fewer lines cross."""
     for upper, lower in pairwise(layers):
         place = {name: number / len(upper) for number, name in enumerate(upper)}
         lower.sort(key=lambda name, place=place: _mean([place.get(parent, 0.5) for parent in parents[name]]))  # type: ignore[misc]

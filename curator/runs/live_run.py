@@ -38,7 +38,7 @@ class Standing:
     """The state of a run, and the bytes of the task for each party of the current step."""
 
     state: RunState
-    questions: Mapping[int, bytes] = field(repr=False)
+    tasks: Mapping[int, bytes] = field(repr=False)  # by the party's number
 
     @classmethod
     def of(cls, state: RunState) -> "Standing":
@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def amounts(self) -> dict[str, Any]:
-        """Return how much the current step asks for, in public numbers."""
+        """Amounts that the current step asks for, in public numbers."""
         step, terms = self.state.step, self.state.terms
         if step is None:
             return {"step": "", "stage": "finished"}
@@ -56,7 +56,7 @@ class Standing:
             "stage": step.stage,
             "cells": sum(cost.cells for cost in costs),
             "ciphertexts": sum(cost.ciphertexts for cost in costs),
-            "bytes": sum(map(len, self.questions.values())),
+            "bytes": sum(map(len, self.tasks.values())),
         }
 
 
@@ -107,13 +107,13 @@ class LiveRun:
         """Names of the parties that have not answered yet."""
         return [self.names[party] for party in self.at.state.waiting_for]
 
-    def question_for(self, party: str) -> bytes | None:
+    def task_for(self, party: str) -> bytes | None:
         """Return the task that this party has not answered, or None."""
         at = self.at
         if self.ended or party not in self.names:
             return None
         number = self.names.index(party)
-        return at.questions[number] if number in at.state.waiting_for else None
+        return at.tasks[number] if number in at.state.waiting_for else None
 
     def expect(self, party: str, step: str) -> tuple[int, Step]:
         """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it."""
@@ -138,8 +138,8 @@ class LiveRun:
 def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, opening: CuratorSums) -> Standing:
     """Rebuild the state of a run from its answers. `step` is the last step that the store names.
 
-    Recovery: nothing here draws randomness, so the run has its former state again and asks for the same bytes. A model
-    for picks (score M) is fitted anew: the same program on the same machine fits the same model.
+    Recovery: nothing here draws randomness, so the run has its former state again and sends the same tasks, byte for
+    byte. A model for picks (score M) is fitted anew: the same program on the same machine fits the same model.
     """
     for party, body in answers:
         state = move_on(state, opening) if state.is_complete else state
@@ -159,7 +159,7 @@ def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -
             raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
         if isinstance(reply, Refusal):
             return Ending("refused" if step.stage == "joining" else "failed", name, reply.reason)
-        return Standing(take(at.state, party, reply, live.opening), at.questions)
+        return Standing(take(at.state, party, reply, live.opening), at.tasks)
     except OutOfTurn:
         raise
     except PeerError as error:

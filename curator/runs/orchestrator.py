@@ -108,9 +108,9 @@ class Orchestrator:
     def inbox(self, party: str, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
         """Return the run and the bytes of the oldest task that this party has not answered."""
         for live in sorted(self._runs_in_memory(), key=lambda live: (live.since, live.run)):
-            question = None if live.run in skip else live.question_for(party)
-            if question is not None:
-                return live.run, question
+            task = None if live.run in skip else live.task_for(party)
+            if task is not None:
+                return live.run, task
         return None
 
     def deliver(self, run: str, step: str, party: str, body: bytes, receipt: bytes) -> None:
@@ -141,7 +141,7 @@ class Orchestrator:
             if live.is_complete:
                 began = perf_counter()
                 outcome = concluded(live, self._seams.streams("reference"))
-                self.worked_out(live.at.amounts["ciphertexts"] // len(live.at.questions), perf_counter() - began)
+                self.worked_out(live.at.amounts["ciphertexts"] // len(live.at.tasks), perf_counter() - began)
                 with live.lock:
                     self._move(live, outcome)
                 self.changed(run)

@@ -37,7 +37,7 @@ def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> T
 
 
 def plan_forecast(terms: Terms) -> interface.PlanForecast:
-    """Return what a run of these terms would cost, take and be good for."""
+    """Return the forecast of a run of these terms: its price, work and predicted error."""
     found = forecast(terms)
     names = [member.name for member in terms.plan.members]
     return interface.PlanForecast(

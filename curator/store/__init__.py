@@ -1,1 +1,1 @@
-"""What the curator keeps in its database."""
+"""The curator's database."""

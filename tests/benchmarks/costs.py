@@ -94,7 +94,7 @@ HEADER = (
 
 def line(simulation: Simulation, error: float) -> str:
     terms = simulation.terms
-    costs = simulation.phases.values()
+    costs = simulation.stages.values()
     cells, ciphertexts = sum(c.cells for c in costs), sum(c.ciphertexts for c in costs)
     paper = papers_megabytes(terms)
     spent = " ".join(map(str, simulation.spent))
@@ -106,7 +106,7 @@ def line(simulation: Simulation, error: float) -> str:
 
 
 def phases(simulation: Simulation) -> Iterator[str]:
-    for cost in simulation.phases.values():
+    for cost in simulation.stages.values():
         yield (
             f"    {cost.name:12} {cost.seconds:8.2f} s {cost.cells:10,} cells {cost.ciphertexts:8,} ciphertexts "
             f"{cost.bytes:12,} bytes"

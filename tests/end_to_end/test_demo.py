@@ -64,7 +64,7 @@ def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> 
     command = [sys.executable, "-c", code, "demo", "--parties", "2", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as demo:
         assert demo.stdout is not None
-        while "a plan of" not in (line := demo.stdout.readline()):
+        while "a plan with method" not in (line := demo.stdout.readline()):
             assert line
         (hospital,) = processes_of(out / "hospital-2")
         hospital.kill()
@@ -79,7 +79,7 @@ def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> 
         (["--parties", "1"], "takes 2 to 20"),
         (["--parties", "21"], "takes 2 to 20"),
         (["--epsilon", "much"], "--epsilon: expected an exact number"),
-        (["--out", "."], "holds something already"),
+        (["--out", "."], "is not empty"),
     ],
 )
 def test_what_cannot_be_demonstrated_is_said_before_anything_starts(

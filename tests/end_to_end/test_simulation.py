@@ -39,11 +39,11 @@ def check_books(done: Simulation) -> None:
     assert done.state.step is None
     assert done.spent == [terms.price(party) for party in range(terms.plan.parties)]
     assert max(done.spent) <= terms.plan.epsilon
-    assert list(done.phases) == list(dict.fromkeys(step.stage for step in terms.steps))
-    assert all(phase.bytes > 0 for phase in done.phases.values())
+    assert list(done.stages) == list(dict.fromkeys(step.stage for step in terms.steps))
+    assert all(phase.bytes > 0 for phase in done.stages.values())
     uses_paillier = terms.plan.uses_paillier
     passes = {step.stage for step in terms.steps[1:] if stage_of(terms, step).is_sum}
-    for phase in done.phases.values():
+    for phase in done.stages.values():
         assert (phase.ciphertexts > 0) == (uses_paillier and phase.name in passes and phase.cells > 0)
 
 
@@ -106,8 +106,8 @@ def test_one_party_may_place_everything(picks):
 
 def test_a_frontier_may_be_empty():
     done, _ = run(BITS, 3, True, epsilon="1/100", update="joint")
-    assert "update" in done.phases
-    assert done.phases["update"].cells == 0
+    assert "update" in done.stages
+    assert done.stages["update"].cells == 0
     check_books(done)
 
 

@@ -23,13 +23,13 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Run every combination that a grid file lists, several at once, without cryptography and with the noise's "
         "true distribution; measure each synthetic table against the real rows; write every result "
-        f"({RESULTS}), means with standard errors (means.csv) and figures. A sweep that was stopped, in "
-        "whatever way, goes on where it was when it is started again. Figures need the extra `experiments`. What "
-        "is measured carries no noise: never publish it for rows that are private."
+        f"({RESULTS}), means with standard errors (means.csv) and figures. A stopped sweep resumes where "
+        "it was when it is started again. Figures need the extra `experiments`. The "
+        "measurements contain no noise: never publish them for private rows."
     )
     parser.epilog = "Exit codes: 0 done, 1 failed, 2 the grid, a schema or a table cannot work."
     parser.add_argument("--grid", type=Path, required=True, metavar="G.toml", help="what to run; see the README")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where results and figures go")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for results and figures")
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="runs at once (%(default)s)"
     )
@@ -53,7 +53,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 
 class Bar:
-    """In place on a terminal, else one line for every run."""
+    """A progress bar: updated in place on a terminal, else one line for every run."""
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._began, self._first = out, monotonic(), -1

@@ -1,6 +1,6 @@
 """Means over seeds, and figures of them: error by epsilon, error and bytes by parties, pairs from views by epsilon.
 
-It does not know how a result was found.
+It does not know how results are made.
 """
 
 import csv
@@ -18,11 +18,11 @@ Record = Mapping[str, Any]
 Place = tuple[tuple[str, str], ...]
 
 COSTS = ("bytes", "cells", "ciphertexts", "seconds")
-PREDICTED = "predicted"  # the error of all pairs, where the plan tells it
-_BESIDE = (*COSTS, PREDICTED)  # what is not measured in the synthetic table
+PREDICTED = "predicted"  # the predicted error of all pairs, if the plan has one
+_BESIDE = (*COSTS, PREDICTED)  # quantities not measured on the synthetic table
 _DEFAULTS = {"parties": "3", "partition": "random", "method": "dp-subn", "preset": "recommended"}
 _AXES = {"epsilon": ("parties", "partition"), "parties": ("epsilon", "partition")}
-_SPEAKING = ("preset", "update", "noise", "encoding")  # whose values say what they are
+_SPEAKING = ("preset", "update", "noise", "encoding")  # options whose values are clear without their names
 _NAMES = {
     "dp-subn": "DP-SUBN",
     "dp-ccbn": "DP-CCBN",
@@ -32,7 +32,7 @@ _NAMES = {
     "pairs": "every pair alone",
     "priview": "PriView-style",
 }
-_UNIT = 3.6  # inches a panel
+_UNIT = 3.6  # inches per panel
 _MARKERS = "osD^vP*Xhd"
 
 
@@ -45,7 +45,7 @@ class Mean:
     label: str
     quantity: str
     mean: float
-    error: float | None  # the standard error, of two runs or more
+    error: float | None  # the standard error, for two runs or more
     runs: int
 
     def option(self, name: str) -> str:
@@ -58,7 +58,7 @@ class Mean:
 
 
 def means(records: Iterable[Record]) -> list[Mean]:
-    """Settings that were refused have none."""
+    """Return the means of every quantity and setting. Refused settings have none."""
     values: dict[tuple[str, Place, str, str], list[float]] = defaultdict(list)
     records = [record for record in records if "refused" not in record["outcome"]]
     labels = _labels(records)
@@ -83,7 +83,7 @@ def write_means(path: Path, found: Sequence[Mean]) -> None:
 
 
 def draw(found: Sequence[Mean], folder: Path) -> list[Path]:
-    """A figure for everything that was measured at two places of an axis or more."""
+    """Draw a figure for everything that was measured at two or more values of an axis."""
     require_matplotlib()
     paths = []
     for axis in _AXES:
@@ -98,7 +98,7 @@ def draw(found: Sequence[Mean], folder: Path) -> list[Path]:
 
 
 def _sheet(one: Mean, axis: str) -> tuple[str, ...]:
-    """Which figure it belongs to: what is compared there has all of this in common."""
+    """Return the key of the figure for this mean: everything in one figure has these settings in common."""
     if one.is_of_views:
         return one.data, "views", f"encoding {one.option('encoding') or 'native'}"
     return one.data, *(f"{name} {one.option(name)}" for name in _AXES[axis])
@@ -174,7 +174,7 @@ def _described(quantity: str) -> str:
 
 
 def _labels(records: Sequence[Record]) -> dict[Place, str]:
-    """In words: the method, and whatever else sets these runs apart, apart from the axes."""
+    """Return a label for each setting: the method, and the other options, except axes, in which these runs differ."""
     places = list(dict.fromkeys(tuple(sorted(record["options"].items())) for record in records))
     apart = [
         name

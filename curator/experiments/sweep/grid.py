@@ -1,7 +1,7 @@
-"""The grid of a sweep: which runs, on which tables, with which seeds, from a TOML file.
+"""The grid of a sweep, read from a TOML file: its runs, tables and seeds.
 
-It does not know how runs are made. The options of a run are those of `subn simulate`, so that what a plan can say a
-grid can say.
+It does not know how runs are made. The options of a run are those of `subn simulate`, so that a grid can use every
+option of a plan.
 """
 
 import argparse
@@ -30,7 +30,7 @@ Options = tuple[tuple[str, str], ...]  # names and values of options, sorted
 
 @dataclass(frozen=True)
 class SweepTarget:
-    """What a classifier is to predict, as `subn evaluate --classify` writes it, and what it must not see."""
+    """The target of a classifier, as in `subn evaluate --classify`, and the attributes that it must not see."""
 
     name: str
     values: tuple[str, ...]
@@ -44,7 +44,7 @@ class SweepTarget:
 
 @dataclass(frozen=True)
 class Source:
-    """A table and what is measured on its synthetic copies."""
+    """A table, and the measurements to make on its synthetic copies."""
 
     name: str
     table: Path
@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True)
 class ViewStudy:
-    """All pairs of attributes from noisy views (phase 1 alone)."""
+    """A study of all pairs of attributes from noisy views (phase 1 alone)."""
 
     design: str
     epsilon: Fraction
@@ -77,7 +77,7 @@ class Cell:
 
     @property
     def views(self) -> "ViewStudy | None":
-        """What is asked about views, if that is what this run is about."""
+        """The study of views, if this run is one."""
         return _views_of(self.options) if "design" in dict(self.options) else None
 
 
@@ -87,7 +87,7 @@ class Grid:
     cells: tuple[Cell, ...]
 
     def key(self, cell: Cell) -> str:
-        """What makes a run the same run: its settings and seed, what is measured, and the tables' content."""
+        """Return the identity of a run: a digest of its settings, seed and measurements, and of the tables' content."""
         return digest(canonical_json([*self._contents[cell.data], cell.options, cell.seed]))
 
     @cached_property
@@ -105,7 +105,7 @@ class Grid:
 
 
 def read_grid(path: Path) -> Grid:
-    """Everything that is wrong with the grid's words is found here, before any run."""
+    """Read a grid. All errors in the file are found here, before any run."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=str)  # 0.8 stays exactly 0.8
     except OSError as error:
@@ -119,7 +119,7 @@ def read_grid(path: Path) -> Grid:
 
 
 class _Mistake(Exception):
-    """What is wrong, to be put behind the file's name."""
+    """An error in the grid, to be reported after the file's name."""
 
 
 def _grid(raw: Mapping[str, Any], folder: Path) -> Grid:
@@ -167,13 +167,13 @@ def _seeds(raw: Any) -> tuple[int, ...]:
         return tuple(range(1, raw + 1))
     if isinstance(raw, list) and raw and all(isinstance(seed, int) and seed >= 0 for seed in raw):
         return tuple(raw)
-    raise _Mistake("seeds must be how many runs there are of everything, or a list of whole numbers")
+    raise _Mistake("seeds must be the number of runs of each setting, or a list of whole numbers")
 
 
 def _cells(
     raw: Mapping[str, Any], sources: Mapping[str, Source], seeds: Sequence[int], check: Callable[[Options], object]
 ) -> Iterator[Cell]:
-    """Every combination of what the entry lists."""
+    """Yield every combination of the values that the entry lists."""
     given = dict(raw)
     names = _listed(given.pop("data", list(sources)))
     label = given.pop("label", "")

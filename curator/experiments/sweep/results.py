@@ -1,6 +1,6 @@
 """Results of a sweep: a file of JSON lines that only grows, so that a killed sweep can be resumed.
 
-It does not know what a run is.
+It does not know runs.
 """
 
 import fcntl

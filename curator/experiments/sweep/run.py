@@ -18,7 +18,7 @@ from curator.experiments.coded_tables import DividedTable, read_divided, read_sc
 from curator.experiments.evaluation import distance_report, held_out, hidden_attribute
 from curator.experiments.partition import Division
 from curator.experiments.simulate import Settings, prepare, stream_of_seed
-from curator.experiments.simulation import PhaseCost, Simulation, simulate
+from curator.experiments.simulation import Simulation, StageCost, simulate
 from curator.experiments.sweep.grid import Cell, Source, ViewStudy
 from curator.experiments.view_study import pair_error
 from protocol.errors import PlanError
@@ -77,29 +77,29 @@ def _synthetic(simulation: Simulation, stream: Stream) -> list[Codes]:
 
 def _costs(simulation: Simulation, seconds: float) -> Outcome:
     plan = simulation.terms.plan
-    phases = [cost for cost in simulation.phases.values() if cost.name != "joining"]
-    uses_paillier = any(cost.ciphertexts for cost in phases)
+    stages = [cost for cost in simulation.stages.values() if cost.name != "joining"]
+    uses_paillier = any(cost.ciphertexts for cost in stages)
     expected = predicted(simulation.terms).error
     return ({} if expected is None else {"predicted": expected}) | {
         "spent": str(max(simulation.spent)),
         "seconds": round(seconds, 3),
-        "cells": sum(cost.cells for cost in phases),
-        "ciphertexts": sum(cost.ciphertexts for cost in phases),
-        "bytes": sum(_sent(cost, plan.key_bits) for cost in phases) + uses_paillier * _keys(plan),
+        "cells": sum(cost.cells for cost in stages),
+        "ciphertexts": sum(cost.ciphertexts for cost in stages),
+        "bytes": sum(_sent(cost, plan.key_bits) for cost in stages) + uses_paillier * _keys(plan),
     }
 
 
-def _sent(cost: PhaseCost, key_bits: int) -> int:
-    """Bytes of all messages of a phase as they would be with real cryptography."""
+def _sent(cost: StageCost, key_bits: int) -> int:
+    """Return the bytes of all messages of a stage as they would be with real cryptography."""
     if not cost.ciphertexts:
         return cost.bytes
     return cost.bytes - WORD_BYTES * cost.cells + cost.ciphertexts * key_bits // 4  # a ciphertext is modulo n^2
 
 
 def _keys(plan: Plan) -> int:
-    """What the curator sends to all parties before the first sum: public key, indicator, their proofs, sealed shares.
+    """Return the bytes that the curator sends before the first sum: public key, indicator with proofs, sealed shares.
 
-    Per party in the indicator: a ciphertext, and for every repetition of its proof two commitments (modulo n^2), two
+    The indicator holds for each party a ciphertext, and for every repetition of its proof two commitments (modulo n^2), two
     answers (modulo n) and a challenge.
     """
     number = plan.key_bits // 8

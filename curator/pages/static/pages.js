@@ -1,10 +1,10 @@
-// What a page does by itself between two answers of the server: clocks go on, sliders set the field beside them,
-// a table's row is found as one types. It does not know any route.
+// Behaviour of a page between two answers of the server: clocks run, sliders set the field beside them, and a table
+// is filtered while the user types. It does not know any route.
 "use strict";
 
 const pad = (number) => String(number).padStart(2, "0");
 
-/** 75 -> "1 min 15 s"; the server writes durations alike. */
+/** 75 -> "1 min 15 s", as the server writes durations. */
 function duration(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 60) return `${whole} s`;
@@ -13,7 +13,7 @@ function duration(seconds) {
   return `${Math.floor(whole / 86400)} d ${pad(Math.floor(whole / 3600) % 24)} h`;
 }
 
-/** Clocks: <time data-since="2026-11-18T14:00:00Z"> shows how long ago that was, data-until how long it still is. */
+/** Clocks: <time data-since="2026-11-18T14:00:00Z"> shows the time since then, data-until the time until then. */
 function tick() {
   for (const clock of document.querySelectorAll("time[data-since], time[data-until]")) {
     const { since, until } = clock.dataset;
@@ -41,13 +41,13 @@ document.addEventListener("input", (event) => {
 
 for (const search of document.querySelectorAll("input[data-filters]")) search.dispatchEvent(new Event("input", { bubbles: true }));
 
-/** Whether a form's field holds something else than the server wrote into it. */
+/** Whether a form's field differs from the value that the server gave it. */
 function isMoved(field) {
   if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
   return field.checked !== field.defaultChecked || (field.defaultValue !== undefined && field.value !== field.defaultValue);
 }
 
-/** What was typed before these scripts listened, or restored by the browser, counts as typed now. */
+/** Input typed before these scripts ran, or restored by the browser, counts as typed now. */
 document.addEventListener("htmx:load", (event) => {
   for (const form of event.target.querySelectorAll("form[hx-get]")) {
     if ([...form.elements].some(isMoved)) form.dispatchEvent(new Event("change"));

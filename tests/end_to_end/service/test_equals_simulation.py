@@ -168,7 +168,7 @@ def check_manifest(manifest: Manifest, done: Simulation) -> None:
     """All figures but the time that it took."""
     assert [record.spent for record in manifest.parties] == done.spent
     assert [(cost.name, cost.cells, cost.ciphertexts, cost.bytes) for cost in manifest.phases] == [
-        (cost.name, cost.cells, cost.ciphertexts, cost.bytes) for cost in done.phases.values()
+        (cost.name, cost.cells, cost.ciphertexts, cost.bytes) for cost in done.stages.values()
     ]
 
 

@@ -205,7 +205,7 @@ def test_another_curators_home_is_refused(desk, tmp_path):
     file = tmp_path / "backup"
     curators.make(desk.settings, file)
     CuratorKeys.create(tmp_path / "other", Stream.keyed(b"other"))
-    with pytest.raises(CuratorSettingsError, match="another curator's"):
+    with pytest.raises(CuratorSettingsError, match="belongs to another curator"):
         curators.restore(Settings(home=tmp_path / "other"), file)
 
 

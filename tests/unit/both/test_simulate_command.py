@@ -352,7 +352,10 @@ def test_a_schema_that_is_no_json_is_refused(world):
         (["--parties", "-2"], "60 rows cannot be divided among -2 parties: everybody needs at least one"),
         (["--parties", "61"], "60 rows cannot be divided among 61 parties: everybody needs at least one"),
         (["--insiders", "3"], "3 insiders among 3 parties leave nobody to protect: at most 2"),
-        (["--seed", "1", "--crypto", "real"], "--seed goes with --crypto none only: noise from a seed protects nobody"),
+        (
+            ["--seed", "1", "--crypto", "real"],
+            "--seed works only with --crypto none: noise from a seed protects nobody",
+        ),
         (
             ["--key-bits", "1024", "--crypto", "real"],
             "a Paillier key of 1024 bits is too small: take 3072, or at least 2048",

@@ -160,5 +160,5 @@ def test_operators_are_known_by_their_keys(gate, registry):
     key = registry.new_operator_key("anna", STREAM)
     assert gate.operator(key) == "anna"
     for wrong in ("", key[:-1], key.upper() + "0"):
-        with pytest.raises(NotAuthenticated, match="no operator's key"):
+        with pytest.raises(NotAuthenticated, match="operator's key is not valid"):
             gate.operator(wrong)

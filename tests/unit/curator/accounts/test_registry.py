@@ -92,7 +92,9 @@ def test_an_enrolment_whose_answer_was_lost_can_be_made_again(registry, clock):
 def test_a_code_is_for_its_name_and_day(registry, clock):
     code, _ = registry.new_code("clinic", STREAM)
     for wrong, name in ((code, "other"), ("0" * 30, "clinic")):
-        assert "no enrolment code for" in refused(lambda w=wrong, n=name: registry.enrol(w, n, *keys(0)), Forbidden)
+        assert "enrolment code is not valid for" in refused(
+            lambda w=wrong, n=name: registry.enrol(w, n, *keys(0)), Forbidden
+        )
     clock.now += CODE_LIFE_MS
     assert "has expired" in refused(lambda: registry.enrol(code, "clinic", *keys(0)), Forbidden)
     assert registry.parties() == []

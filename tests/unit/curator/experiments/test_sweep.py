@@ -126,7 +126,7 @@ def test_every_option_of_simulate_is_an_option_of_a_grid(world):
         (HEAD + "[[runs]]\nepsilon = 1\ndata = 'bank'", "of which [data.bank] says nothing"),
         (HEAD + "[runs]\nepsilon = 1", "each under a line [[runs]]"),
         ("sedes = 2" + HEAD + RUNS, "the grid has 'sedes'; known are seeds, data, runs, views"),
-        (HEAD.replace("seeds = 2", "seeds = 0") + RUNS, "seeds must be how many runs"),
+        (HEAD.replace("seeds = 2", "seeds = 0") + RUNS, "seeds must be the number of runs"),
         (HEAD.replace("ways = [1, 2]", "ways = 'two'") + RUNS, "ways must list"),
         (
             HEAD.replace("gradient boosting", "an oracle") + RUNS,

@@ -219,7 +219,7 @@ def test_an_own_certificate_takes_the_place_of_the_first_ca(certificates: Certif
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ("chain", "put the chain up to the CA in --ca-file into it"),
+        ("chain", "Put the chain up to the CA in --ca-file into it"),
         ("system", "a CA that this machine trusts"),
         ("key", "is not the key of"),
         ("expired", "expired on"),

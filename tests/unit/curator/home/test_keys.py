@@ -31,7 +31,7 @@ def test_keys_that_are_there_are_kept(tmp_path, keys):
 
 def test_a_key_that_others_can_read_is_refused(tmp_path, keys):
     (tmp_path / "keys" / "master.key").chmod(0o640)
-    with pytest.raises(SettingsError, match=r"open to others \(mode 640\): chmod 600"):
+    with pytest.raises(SettingsError, match=r"accessible to others \(mode 640\): run chmod 600"):
         CuratorKeys.load(tmp_path)
 
 
@@ -68,7 +68,7 @@ def test_a_sealed_secret_opens_under_its_name_only(keys):
     assert b"p and q" not in sealed
     assert keys.open(sealed, "run-1") == b"p and q"
     for wrong, name in ((sealed, "run-2"), (sealed[:-1] + b"\0", "run-1"), (b"\0" + sealed[1:], "run-1")):
-        with pytest.raises(SettingsError, match=f"the secret of {name} does not open"):
+        with pytest.raises(SettingsError, match=f"the secret of {name} cannot be opened"):
             keys.open(wrong, name)
 
 
@@ -78,7 +78,7 @@ def test_no_two_seals_are_alike(keys):
 
 def test_another_master_key_does_not_open(keys):
     sealed = keys.seal(b"s", "run", STREAM)
-    with pytest.raises(SettingsError, match="or the master key is another one"):
+    with pytest.raises(SettingsError, match="or this is not its master key"):
         CuratorKeys(keys.signing, bytes(32)).open(sealed, "run")
 
 

@@ -376,7 +376,7 @@ def test_parquet_holds_the_same_rows_with_numbers_as_numbers(tmp_path: Path) -> 
         (tmp_path / "u.parquet").write_bytes(drawn.content)
         with duckdb.connect() as database:
             assert len(database.read_parquet(str(tmp_path / "u.parquet"))) == 70_000
-        refused(await api.operator("GET", f"/v1/runs/{run}/table.parquet?rows=20000001"), 422, "ask for less")
+        refused(await api.operator("GET", f"/v1/runs/{run}/table.parquet?rows=20000001"), 422, "ask for at most")
         names = ["manifest.json", "network.json", "report.html", "report.json", "table.csv", "tables.json"]
         assert sorted(path.name for path in desk.orchestrator.folder(run).iterdir()) == names
 

@@ -70,9 +70,13 @@ def test_an_enrolment_with_a_wrong_or_old_code_another_key_or_another_name_is_re
         key, other, code = SigningKey.generate(), SigningKey.generate(), await new_code(api, "north")
         body = enrolment(code, "north", key)
         refused(await api.signed(other, "north", "POST", "/v1/enrolments", body), 401, "not signed with the key")
-        refused(await api.signed(key, "south", "POST", "/v1/enrolments", body), 401, "two names")
+        refused(await api.signed(key, "south", "POST", "/v1/enrolments", body), 401, "different names")
         wrong = body | {"code": "0" * 30}
-        refused(await api.signed(key, "north", "POST", "/v1/enrolments", wrong), 403, "no enrolment code for 'north'")
+        refused(
+            await api.signed(key, "north", "POST", "/v1/enrolments", wrong),
+            403,
+            "enrolment code is not valid for 'north'",
+        )
         unknown = body | {"colour": "red"}
         refused(await api.signed(key, "north", "POST", "/v1/enrolments", unknown), 422, "colour")
         refused(await api.operator("POST", "/v1/parties/codes", json={"name": "party-1"}), 409, "party-1")

@@ -81,8 +81,8 @@ def test_starting_a_run_is_given_up_after_four_tries_and_never_repeated_when_ref
     ("answer", "words"),
     [
         (problem(503, detail="the disk is full"), "answers 503: the disk is full"),
-        (httpx.Response(502, text="<html>"), "answers 502, and not as a curator does"),
-        (httpx.Response(404, json=["no"]), "answers 404, and not as a curator does"),
+        (httpx.Response(502, text="<html>"), "answers 502, but not like a curator"),
+        (httpx.Response(404, json=["no"]), "answers 404, but not like a curator"),
         (httpx.Response(200, text="hello"), "does not answer like a curator"),
         (httpx.Response(200, json=[1]), "does not answer like a curator"),
     ],

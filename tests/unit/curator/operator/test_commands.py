@@ -113,7 +113,7 @@ def test_copies_are_drawn_anew_and_come_with_their_rule(shell: Shell) -> None:
         assert part in said
     found = shell.json("get", run, "--out", str(out), "--copies", "1", "--rows", "5")
     assert (found["rows"], len((out / "copy-1.csv").read_text().splitlines())) == (5, 6)
-    assert "goes without --file" in shell.run("get", run, "--copies", "2", "--file", "table.csv", code=2)
+    assert "cannot be combined with --file" in shell.run("get", run, "--copies", "2", "--file", "table.csv", code=2)
     assert "takes 1 to" in shell.run("get", run, "--copies", "0", code=2)
 
 

@@ -146,7 +146,7 @@ def test_a_restart_after_every_answer_changes_nothing(desk, tmp_path, small_secr
         for party in other.parties:
             found = other.orchestrator.inbox(party.name)
             other.restart()
-            assert other.orchestrator.inbox(party.name) == found, "the same question in the same bytes"
+            assert other.orchestrator.inbox(party.name) == found, "the same task in the same bytes"
             if found is not None:
                 step = decode(found[1], CURATOR).step
                 assert asked.setdefault((party.name, step), found[1]) == found[1]
@@ -217,6 +217,6 @@ def test_keys_of_another_curator_are_refused(desk, tmp_path, which):
         other.master if which == "master" else desk.keys.master,
     )
     run = desk.run()
-    with pytest.raises(SettingsError, match=f"{which} key is not the one that this database was made with"):
+    with pytest.raises(SettingsError, match=f"{which} key is not the key of this database"):
         Orchestrator(desk.store, mixed, desk.settings).recover()
     assert state(desk, run) == ("joining", None)
