@@ -116,7 +116,7 @@ def _summary(manifest: dict[str, Any], out: Path) -> list[str]:
         lines.append(f"{phase['name']:14} {figures}")
     for party in manifest["parties"]:
         spent = f"spent {party['spent']} of {manifest['epsilon']}"
-        delta = f", delta {party['delta']}" if manifest["privacy"] == "zcdp" else ""
+        delta = f", delta {party['delta']}" if party["delta"] != "0" else ""
         lines.append(f"{party['name']}: {party['rows']:,} rows, {spent}{delta}")
     expected = manifest["predicted"]
     if "evaluation" in manifest:

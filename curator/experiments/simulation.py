@@ -60,7 +60,7 @@ class ClearSums:
     keeps_noise: bool
 
     def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> bytes:
-        if self.plan.noise == "selected":
+        if self.plan.noise_mode.uses_paillier:
             noise = self.plan.noise_mode.own_noise(layout, stream) if self.keeps_noise else np.zeros_like(values)
         else:
             noise = self.plan.noise_mode.own_noise(layout, stream)

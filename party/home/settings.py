@@ -85,9 +85,10 @@ class Policy(_Closed):
     accept: Literal["ask", "auto"] = "ask"
     epsilon_per_run: Positive
     delta_per_run: Share = Fraction(0)  # none: only pure runs
-    methods: tuple[Method, ...] = _all_of("dp-subn", "dp-ccbn", "independent")
+    methods: tuple[Method, ...] = _all_of(*get_args(Method))
     noise: tuple[Noise, ...] = _all_of(*get_args(Noise))
-    updates: tuple[Update, ...] = _all_of("accumulate", "joint", "guided")
+    # All but the rule that other parties can see through.
+    updates: tuple[Update, ...] = _all_of(*(name for name in get_args(Update) if name != "replace"))
     smallest_parties: Annotated[int, Field(ge=2)] = 2
     smallest_rows: Annotated[int, Field(ge=1)] = 1
     smallest_insiders: Annotated[int, Field(ge=0)] = 1
@@ -103,7 +104,8 @@ class Settings(_Closed):
 
 def template() -> str:
     """A commented party.toml to start from."""
-    return TEMPLATE
+    accepted = {name: json.dumps(Policy.model_fields[name].default) for name in ("methods", "noise", "updates")}
+    return TEMPLATE.substitute(accepted)
 
 
 def load(home: Home) -> Settings:

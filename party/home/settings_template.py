@@ -3,7 +3,9 @@
 It does not know how settings are read (`party.home.settings`).
 """
 
-TEMPLATE = """\
+from string import Template
+
+TEMPLATE = Template("""\
 # The rules of your hospital: what may leave it, and how much epsilon it may spend. Only the data owner changes this
 # file: nothing that the curator sends can override it. Budgets are exact numbers in quotes: "0.8" or "4/5". Paths are
 # relative to the folder of this file. Test the file with `subn-party check`.
@@ -28,9 +30,9 @@ out_of_range = "refuse"         # what the schema does not list: "refuse", "clam
 accept = "ask"                  # "ask": you decide on every run; "auto": runs that this file allows are accepted
 epsilon_per_run = "1"           # the most epsilon that one run may cost a table
 # delta_per_run = "1e-9"        # allows runs with privacy = "zcdp" up to this delta; far below one over your rows
-methods = ["dp-subn", "dp-ccbn", "independent"]
-noise = ["selected", "distributed", "local"]
-updates = ["accumulate", "joint", "guided"]  # not "replace", which other parties can see through
+methods = $methods
+noise = $noise
+updates = $updates  # not "replace", which other parties can see through
 smallest_parties = 2            # the fewest parties that a run may have
 smallest_rows = 100             # the fewest rows that each of them may have
 smallest_insiders = 1           # a run must protect your rows from so many other parties that pool what they know;
@@ -51,4 +53,4 @@ port = 8470
 #
 # [peers."South Hospital"]
 # fingerprint = "0123 4567 89ab cdef 0123 4567 89ab cdef"
-"""
+""")

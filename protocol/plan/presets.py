@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
-from protocol.options import Method, Preset
+from protocol.options import Method, Preset, Privacy
 from protocol.plan.plan import Member, Plan
 from protocol.plan.tuning import tuned
 from protocol.privacy.mechanisms import DEFINITIONS
@@ -56,8 +56,8 @@ RECOMMENDED: dict[str, Any] = _BETTER | {
 # The papers' networks with better settings: for the methods beside dp-subn, and for wishes that rule the model out.
 RECOMMENDED_NETWORKS: dict[str, Any] = _BETTER | {"noise": "selected", "update": "accumulate", "rounds": 2}
 _INDEPENDENT = {"theta": Fraction(4)}  # PrivBayes
-# What changes with zcdp: the exponential mechanism costs a quarter there, and Gaussian variance falls with the budget.
-_ZCDP: dict[Preset, dict[str, Any]] = {
+# What changes with a delta: the exponential mechanism costs a quarter, and Gaussian variance falls with the budget.
+_WITH_DELTA: dict[Preset, dict[str, Any]] = {
     "paper": {"choice": "exponential", "delta": DEFAULT_DELTA},
     "recommended": {"choice": "exponential", "delta": DEFAULT_DELTA, "cover_budgets": "square-root"},
 }
@@ -111,11 +111,11 @@ def make_plan(
         raise PlanError(f"{field} of {first['input']!r} cannot be planned: {first['msg']}") from None
 
 
-def _preset(method: Method, preset: Preset, has_model: bool, privacy: str) -> dict[str, Any]:
+def _preset(method: Method, preset: Preset, has_model: bool, privacy: Privacy) -> dict[str, Any]:
     """The preset's values before tuning."""
     found = PAPER if preset == "paper" else RECOMMENDED if has_model else RECOMMENDED_NETWORKS
     for_method = _INDEPENDENT if method == "independent" else {}
-    return found | for_method | (_ZCDP[preset] if privacy == "zcdp" else {})
+    return found | for_method | (_WITH_DELTA[preset] if DEFINITIONS[privacy].needs_delta else {})
 
 
 def _leaves_the_choice(asked: dict[str, Any]) -> bool:
@@ -148,12 +148,12 @@ def _score(method: Method, preset: Preset, is_binary: bool) -> str:
 def _split(
     method: Method, preset: Preset, epsilon: Fraction, parties: int, chosen: dict[str, Any]
 ) -> tuple[Fraction, ...]:
-    """Shares of the budget that every party's price adds up to at most; wishes for zcdp are its proportions."""
-    is_zcdp = chosen.get("privacy") == "zcdp"
+    """Shares of the budget that every party's price adds up to at most; wishes with a delta are its proportions."""
+    definition = DEFINITIONS[chosen.get("privacy", "pure")]
     wanted: Sequence[Fraction] | None = chosen.get("split")
-    if wanted is not None and not is_zcdp:
+    if wanted is not None and not definition.needs_delta:
         return tuple(wanted)
-    budget = DEFINITIONS[chosen.get("privacy", "pure")].budget(epsilon, chosen.get("delta", Fraction(0)))
+    budget = definition.budget(epsilon, chosen.get("delta", Fraction(0)))
     if wanted is not None:
         # Privacy: the first party pays for its rows' exposure in every later update too.
         exposures = [parties if _is_replaced(method, chosen) and phase == 2 else 1 for phase in range(len(wanted))]

@@ -29,6 +29,7 @@ SENSITIVITY = 2  # the sensitivity in L1, and also the square of the sensitivity
 
 
 class PrivacyDefinition(Protocol):
+    needs_delta: bool  # whether a budget is the rho of an (epsilon, delta); if not, it is an epsilon
     grows_by_root: bool  # whether noise grows only with the root of a budget's number of parts, so that many parts pay
     guarantee: str  # in words
     about_noise: str  # in words, at the end of a sentence
@@ -84,6 +85,7 @@ class PrivacyDefinition(Protocol):
 class PurePrivacy:
     """Epsilon-differential privacy: the budget is an epsilon, and the noise is discrete Laplace."""
 
+    needs_delta = False
     grows_by_root = False
     guarantee = "ε-differentially private"
     about_noise = ""
@@ -136,6 +138,7 @@ class ConcentratedPrivacy:
     A table of squared L2 sensitivity 2 under noise of variance s is (2 / 2s)-zCDP.
     """
 
+    needs_delta = True
     grows_by_root = True
     guarantee = "(ε, δ)-differentially private"
     about_noise = "; it is Gaussian, and needs a delta"

@@ -99,8 +99,8 @@ def _sent(cost: StageCost, key_bits: int) -> int:
 def _keys(plan: Plan) -> int:
     """Return the bytes that the curator sends before the first sum: public key, indicator with proofs, sealed shares.
 
-    The indicator holds for each party a ciphertext, and for every repetition of its proof two commitments (modulo n^2), two
-    answers (modulo n) and a challenge.
+    The indicator holds for each party a ciphertext, and for every repetition of its proof two commitments (modulo
+    n^2), two answers (modulo n) and a challenge.
     """
     number = plan.key_bits // 8
     sent = plan.parties * (2 * number + REPETITIONS * (6 * number + 2) + _SEALED_SHARE) + (2 + ROOTS) * number
