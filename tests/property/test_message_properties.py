@@ -25,6 +25,7 @@ from protocol.messages.tasks import (
     encode,
 )
 from protocol.plan.plan import Member, Plan
+from protocol.text import printable
 from tests.support.effort import examples
 from tests.vectors.messages import MESSAGES
 
@@ -33,6 +34,8 @@ GOOD = [encode(message) for message in MESSAGES.values()]
 
 hashes = st.text("0123456789abcdef", min_size=64, max_size=64)
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+names = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"]), min_size=1, max_size=20)
+names = names.filter(lambda name: printable(name) == name)
 few_bytes = st.binary(max_size=20)
 indices = st.integers(0, (1 << 20) - 1)
 variables = st.lists(indices, max_size=4).map(tuple)
@@ -40,11 +43,11 @@ tables = st.lists(variables, max_size=4).map(tuple)
 families = st.lists(st.tuples(indices, variables), max_size=4).map(tuple)
 fractions = st.fractions(-(10**6), 10**6, max_denominator=10**12)
 key = st.binary(min_size=32, max_size=32)
-members = st.builds(Member, name=texts, rows=st.integers(1, 2 * 10**9), signing_key=key, exchange_key=key)
+members = st.builds(Member, name=names, rows=st.integers(1, 2 * 10**9), signing_key=key, exchange_key=key)
 plans = st.builds(
     Plan,
     version=st.just(1),
-    run=texts,
+    run=names,
     picks=st.lists(st.integers(0, 100), max_size=4).map(tuple),
     insiders=st.integers(0, 100),
     rounds=st.integers(1, 100),
@@ -58,7 +61,7 @@ plans = st.builds(
     degree=st.none() | st.integers(0, 100),
     key_bits=st.integers(32, 2048).map(lambda octets: 8 * octets),
 )
-common = {"plan": hashes, "step": texts}
+common = {"plan": hashes, "step": names}
 several = st.lists(few_bytes, max_size=3).map(tuple)
 run_keys = st.binary(min_size=32, max_size=32)
 rosters = st.lists(st.builds(Joined, exchange_key=run_keys, signature=few_bytes), max_size=3).map(tuple)

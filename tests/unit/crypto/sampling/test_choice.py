@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crypto.randomness import Stream
-from crypto.sampling.choice import _cumulative_weights, bernoulli_exp, exponential_choice, permute_and_flip
+from crypto.sampling.choice import bernoulli_exp, cumulative_weights, exponential_choice, permute_and_flip
 
 STREAM = Stream.keyed(b"unit tests of the choice")
 ONE = Fraction(1)
@@ -93,6 +93,6 @@ def test_weights_are_equally_long_whatever_the_scores() -> None:
     """A longer integer takes longer: a favourite far ahead of all others would show."""
     for scores in (array(*[0] * 500), array(*range(500)), array(2**40, *[0] * 499)):
         behind = (scores.max() - scores).astype(np.uint64)
-        for running in _cumulative_weights(behind, Fraction(1, 50), 192):
+        for running in cumulative_weights(behind, Fraction(1, 50), 192):
             weights = np.diff(running, prepend=0)
             assert {int(weight).bit_length() for weight in weights} == {192 + 32 + 1}
