@@ -14,11 +14,12 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from protocol.exact import Exact
 
-Method = Literal["dp-subn", "dp-ccbn", "independent"]
-Preset = Literal["recommended", "paper"]
+Method = Literal["dp-subn", "guided", "dp-ccbn", "independent"]
+Wanted = Literal["recommended", "dp-subn", "guided", "dp-ccbn", "independent"]
+Preset = Literal["sound", "paper"]
 Privacy = Literal["pure", "zcdp"]
 Noise = Literal["selected", "distributed", "local"]
-Update = Literal["accumulate", "replace", "joint", "guided"]
+Update = Literal["turns", "accumulate", "joint", "replace"]
 EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 ScoreName = Literal["I", "F", "R", "M"]
 Choice = Literal["permute-and-flip", "exponential"]
@@ -57,24 +58,26 @@ class PlanOptions(BaseModel):
         ),
     ]
     method: Annotated[
-        Method,
+        Wanted,
         Option(
             "Method",
-            "dp-subn: one network from all parties; dp-ccbn: the papers' first cut, slower; independent: every party "
-            "models its own rows alone",
-            "dp-subn",
+            "dp-subn: the paper's five phases; guided: the pairs that one model answers worst; recommended: the one of "
+            "these two that the plan predicts to be better; dp-ccbn: the papers' first cut, slower; independent: every "
+            "party models its own rows alone",
+            "recommended",
             is_basic=True,
-            value="dp-subn",
+            value="recommended",
         ),
     ]
     preset: Annotated[
         Preset,
         Option(
             "Preset",
-            "recommended: what has measured better; paper: the papers' settings, honestly priced",
-            "recommended",
+            "sound: settings that hold against insiders and have measured better; paper: the papers' settings, honestly "
+            "priced",
+            "sound",
             is_basic=True,
-            value="recommended",
+            value="sound",
         ),
     ]
     privacy: Annotated[
@@ -114,28 +117,29 @@ class PlanOptions(BaseModel):
             "Noise",
             "whose noise stays in a sum. selected: that of insiders + 1 parties (Paillier); distributed: a part of "
             "every party's, K / (K - insiders) shares among K parties; local: all noise of every party",
-            "distributed; in the papers' networks selected",
+            "selected; with method guided distributed",
             is_basic=True,
         ),
     ]
     update: Annotated[
-        Update,
+        Annotated[Update, Field()] | None,
         Option(
             "Updates",
-            "how the first network is improved. guided: by pairs that the model so far answers worst; accumulate: by "
-            "each party in turn; joint: by all parties at once; replace: as in the paper, charged K - k + 1 times",
-            "guided; in the papers' networks accumulate, with preset paper replace",
+            "how the first network is improved. turns: each party in turn picks from the frontier what all then count; "
+            "accumulate: each party in turn counts its own rows; joint: all parties at once; replace: as in the paper, "
+            "charged K - k + 1 times",
+            "turns; with preset paper replace",
             concerns="method dp-subn",
         ),
-    ]
+    ] = None
     rounds: Annotated[
         int,
         Field(ge=1, le=100),
         Option(
             "Rounds",
             "how often the network is improved",
-            "as the budget allows; joint: 2, with preset paper 1",
-            concerns="update guided or joint",
+            "as the budget allows; joint: 2",
+            concerns="method guided or update joint",
             metavar="R",
         ),
     ]
@@ -154,7 +158,7 @@ class PlanOptions(BaseModel):
             "Score",
             "how a set of parents is rated. M: by what the model so far answers wrongly; I: by mutual information; "
             "F, R: by PrivBayes' scores, F for bits alone",
-            "M; in the papers' networks F for bits and R otherwise, with preset paper I",
+            "M where pairs are picked one by one; else F for bits and R otherwise, with preset paper I",
         ),
     ]
     choice: Annotated[

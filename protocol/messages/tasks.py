@@ -110,6 +110,7 @@ class Place(Message):
     roster: Roster = ()
     families: tuple[Family, ...]
     further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's
+    frontier: tuple[Variables, ...] = ()  # update=turns: the pairs among which to pick
     merged: tuple[Merged, ...] = ()
     cliques: tuple[Variables, ...] = ()  # of the model's tree, from the root outwards
     parents: tuple[Index, ...] = ()  # for every clique, the position of its parent in `cliques`

@@ -15,14 +15,23 @@ from crypto.sampling.choice import exponential_choice, permute_and_flip
 from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import model_cells
 from protocol.options import Choice
+from protocol.picks.unlike_levels import distances, tolerance
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 
 Counts = NDArray[np.int64]
 
 REFERENCE_ROWS = 1 << 17
-_GRID = 1 << 8  # units to a step of the grid; a changed row moves a score by at most 2 * REFERENCE_ROWS units
-SENSITIVITY = 2 * REFERENCE_ROWS // _GRID  # sensitivity of a score in steps of the grid; the division is exact
+_STEPS_PER_ROW = 1024  # of the grid of scores
+_WORTH = 0.5  # of the measured table's noise; a model keeps less noise than its tables hold (found on Adult)
+
+
+def sensitivity(rows: int) -> int:
+    """The most, in steps of the grid, by which one changed row of so many moves a score.
+
+    The distance itself moves by one row. It is known to within a tolerance, and is rounded down to a step.
+    """
+    return math.ceil(_STEPS_PER_ROW * (1 + tolerance(rows) / 2)) + 1
 
 
 class Judge:
@@ -41,7 +50,7 @@ class Judge:
 
         Privacy: the pick is epsilon-private for these rows.
         """
-        scores, rate = self.scores(options), epsilon / (2 * SENSITIVITY)
+        scores, rate = self.scores(options), epsilon / (2 * sensitivity(self._rows.count))
         if mechanism == "exponential":
             return options[exponential_choice(scores, rate, stream)]
         most = max(map(self._reference.domain.cells, options), default=1)
@@ -57,18 +66,24 @@ class Judge:
 def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: float) -> Counts:
     """The rows that the reference misplaces in each pair's table, minus the rows still misplaced after measuring it.
 
-    The gain is half the L1 distance in steps of the grid, minus a penalty. The penalty follows from public numbers and
-    the reference: the noise of the measured table, and the distance from any reference that chance causes for so few
-    rows. A variable alone stands for measuring nothing, and its gain is 0 whatever the rows are.
+    The first is half the distance to the nearest reference with other levels, in steps of the grid. The second follows
+    from public numbers: the noise of the measured table. A variable alone stands for measuring nothing, and its gain is
+    0 whatever the rows are.
     """
     found = np.zeros(len(options), dtype=np.int64)
     places = [place for place, variables in enumerate(options) if len(variables) > 1]
     own = rows.tables([rows.domain.coarsest(options[place]) for place in places])
     expected = reference.tables([options[place] for place in places])
-    for place, counts, other in zip(places, own, expected, strict=True):
-        # Overflow safety: there are at most 2 * 10^9 rows, so both products and their sum stay below 2^51.
-        distance = np.abs(counts * REFERENCE_ROWS - other * rows.count).sum() // _GRID
-        found[place] = int(distance) - math.ceil(_penalty(other, rows.count, noise) * SENSITIVITY)
+    # Overflow safety: there are at most 2 * 10^9 rows, so both products and their difference stay below 2^51.
+    apart = [
+        (counts * REFERENCE_ROWS - other * rows.count) / REFERENCE_ROWS
+        for counts, other in zip(own, expected, strict=True)
+    ]
+    blurs = [_chance(other, rows.count) for other in expected]
+    found_apart = distances(apart, list(map(_levels, expected)), blurs, tolerance(rows.count))
+    for place, distance, other in zip(places, found_apart.tolist(), expected, strict=True):
+        penalty = math.ceil(_WORTH * other.size * noise / 2 * _STEPS_PER_ROW)
+        found[place] = math.floor(distance / 2 * _STEPS_PER_ROW) - penalty
     return found
 
 
@@ -78,25 +93,34 @@ def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
     return [(child, *parent) for child in outside for parent in [(), *((p,) for p in placed)]]
 
 
-def admissible_pairs(sizes: Sequence[int], taken: Sequence[Variables]) -> list[Variables]:
-    """The pairs for which a model of the taken tables has room, and which are not taken yet."""
-    count, now = len(sizes), model_cells(sizes, taken)
-    held = {tuple(sorted(pair)) for pair in taken}
-    pairs = ((a, b) for a in range(count) for b in range(a + 1, count))
+def admissible_pairs(
+    sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables]
+) -> list[Variables]:
+    """Those of the pairs for which a model of the taken tables has room, and which are not taken yet."""
+    now, held = model_cells(sizes, taken), {tuple(sorted(pair)) for pair in taken}
     # Adding one variable of the pair to every clique gives a model that holds the pair. Often there is room for that.
     return [
         pair
-        for pair in pairs
+        for pair in among
         if pair not in held
         and (now * min(sizes[v] for v in pair) <= LARGEST_MODEL or model_cells(sizes, [*taken, pair]) <= LARGEST_MODEL)
     ]
 
 
-def _penalty(reference: Counts, rows: int, noise: float) -> float:
-    """Half the expected L1 size, in rows, of the noise and of the random variation of rows over cells."""
-    chance = float(np.sqrt(reference * (rows / REFERENCE_ROWS) * (2 / math.pi)).sum())
-    return (reference.size * noise + chance) / 2
+def _chance(reference: Counts, rows: int) -> NDArray[np.float64]:
+    """The mean size, in rows, of the difference that chance alone makes in each cell, on both sides."""
+    times = rows / REFERENCE_ROWS
+    variance = np.maximum(reference, 1) * (times * (1 + times))
+    return np.asarray(np.sqrt(np.maximum(variance, 1.0) * (2 / math.pi)))
+
+
+def _levels(reference: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The shares of both attributes' categories, each as if one more row had every category: none is 0."""
+    both = (reference.sum(axis=1 - axis) + 1.0 for axis in (0, 1))
+    first, second = (own / own.sum() for own in both)
+    return first, second
 
 
 def span(rows: int, cells: int, noise: float) -> int:
-    return (rows + 2) * SENSITIVITY + math.ceil((cells * noise + math.sqrt(cells * rows)) * SENSITIVITY)
+    """A bound on the largest minus the smallest score, over tables of at most so many cells."""
+    return math.ceil(_STEPS_PER_ROW * (rows + tolerance(rows) + _WORTH * cells * noise / 2)) + 2

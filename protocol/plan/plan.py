@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
-from protocol.options import PlanOptions
+from protocol.options import Method, PlanOptions, Update
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.privacy.noise_modes import NOISE_MODES, NoiseMode
 from protocol.text import checked_name
 
 Estimate = Literal["network", "graphical-model"]
-Views = Literal["pairs", "single"]
+Views = Literal["pairs", "single", "halves"]
 TableBudgets = Literal["equal", "square-root"]
 CoverObjective = Literal["expected-error", "paper"]
 CoverBudgets = Literal["equal", "cube-root", "square-root"]
@@ -45,6 +45,8 @@ class Plan(Frozen, PlanOptions):
     """What the operator may choose (`PlanOptions`), and what follows for this run and from the preset."""
 
     version: Literal[1] = 1
+    method: Method
+    is_recommended: bool = False  # whether the method was left to the prediction (`protocol.forecast.recommendation`)
     run: Name
     schema_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     members: tuple[Member, ...]
@@ -52,8 +54,9 @@ class Plan(Frozen, PlanOptions):
     frontier_theta: Exact  # usefulness of the frontier's tables
     cover_objective: CoverObjective
     cover_budgets: CoverBudgets
-    views: Views = "pairs"  # what phase 1 counts: all pairs by views, or every variable alone
-    further: tuple[Annotated[int, Field(ge=0)], ...] = ()  # update=guided: pairs that each party picks in a round
+    # What phase 1 counts: all pairs by views; every variable alone; or every variable alone, then views of halves.
+    views: Views = "pairs"
+    further: tuple[Annotated[int, Field(ge=0)], ...] = ()  # pairs that each party picks in a round, or in its turn
     table_budgets: TableBudgets = "equal"  # how the tables of a network share their pass
     estimate: Estimate = "network"
     merging: bool = False  # estimate=graphical-model: categories below their noise are modelled as one
@@ -85,11 +88,25 @@ class Plan(Frozen, PlanOptions):
         return self.insiders + 1
 
     @property
+    def picks_pairs(self) -> bool:
+        """Whether pairs are picked and counted one by one, instead of whole families of a network."""
+        return self.method == "guided" or self.rule == "turns"
+
+    @property
+    def last_picks(self) -> int:
+        """The number of pairs that the last party to pick may pick; 'parameters' counts them."""
+        return next((picks for picks in reversed(self.further) if picks), 0)
+
+    @property
+    def rule(self) -> Update | None:
+        """The update rule, where there are updates."""
+        return self.update if self.method == "dp-subn" else None
+
+    @property
     def guided_rounds(self) -> int:
-        """Number of rounds of update=guided; 0 without a budget for them."""
-        is_guided = self.method == "dp-subn" and self.update == "guided"
+        """Number of rounds of method guided; 0 without a budget for them."""
         has_picks = any(self.picks) and any(self.further)
-        return self.rounds if is_guided and all(self.split[1:3]) and has_picks else 0
+        return self.rounds if self.method == "guided" and all(self.split[1:3]) and has_picks else 0
 
     def hash(self) -> str:
         return digest(canonical_json(self.model_dump(mode="json")))

@@ -35,8 +35,9 @@ PAPER: dict[str, Any] = {
     "cover_budgets": "equal",
 }
 # What has measured better, whichever network or model is made.
-_BETTER: dict[str, Any] = {
+_SOUND: dict[str, Any] = {
     "insiders": 1,
+    "noise": "selected",
     "encoding": "native",
     "choice": "permute-and-flip",
     "theta": Fraction(6),
@@ -44,33 +45,32 @@ _BETTER: dict[str, Any] = {
     "cover_objective": "expected-error",
     "cover_budgets": "cube-root",
 }
-# What is recommended: a model of everything that was counted picks what is counted next. `tuning` adds rounds, views,
-# further and split, by the plan's public numbers.
-RECOMMENDED: dict[str, Any] = _BETTER | {
-    "noise": "distributed",  # keeps K / (K - insiders) shares of noise; `selected` never fewer
-    "update": "guided",
-    "score": "M",
-    "table_budgets": "square-root",
-    "estimate": "graphical-model",
+# Pairs are picked and counted one by one, and one model hears every table. `tuning` adds views, further and split.
+_PAIR_BY_PAIR: dict[str, Any] = {"score": "M", "table_budgets": "square-root", "estimate": "graphical-model"}
+_SOUND_BY_METHOD: dict[Method, dict[str, Any]] = {
+    "dp-subn": _SOUND | _PAIR_BY_PAIR | {"update": "turns", "rounds": 1},
+    # `distributed` keeps K / (K - insiders) shares of noise; `selected` never fewer.
+    "guided": _SOUND | _PAIR_BY_PAIR | {"noise": "distributed"},
+    "dp-ccbn": _SOUND | {"rounds": 1},
+    "independent": _SOUND | {"rounds": 1, "theta": Fraction(4)},  # theta: PrivBayes
 }
-# The papers' networks with better settings: for the methods beside dp-subn, and for wishes that rule the model out.
-RECOMMENDED_NETWORKS: dict[str, Any] = _BETTER | {"noise": "selected", "update": "accumulate", "rounds": 2}
-_INDEPENDENT = {"theta": Fraction(4)}  # PrivBayes
+# DP-SUBN with whole families of a network, where the operator wishes for what only they have.
+_SOUND_FAMILIES: dict[str, Any] = _SOUND | {"update": "accumulate", "rounds": 2}
 # What changes with a delta: the exponential mechanism costs a quarter, and Gaussian variance falls with the budget.
 _WITH_DELTA: dict[Preset, dict[str, Any]] = {
     "paper": {"choice": "exponential", "delta": DEFAULT_DELTA},
-    "recommended": {"choice": "exponential", "delta": DEFAULT_DELTA, "cover_budgets": "square-root"},
+    "sound": {"choice": "exponential", "delta": DEFAULT_DELTA, "cover_budgets": "square-root"},
 }
 # What changes where the model starts from single variables: noise hides some of their categories.
-_SINGLE_VIEWS: dict[str, Any] = {"merging": True, "cover_budgets": "square-root"}
+_FROM_SINGLE: dict[str, Any] = {"merging": True, "cover_budgets": "square-root"}
 # How the budget is divided: dp-subn over its four phases; the others over structure and parameters.
 _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("dp-subn", "paper"): (1, 1, 1, 1),
-    ("dp-subn", "recommended"): (1, 3, 2, 14),
+    ("dp-subn", "sound"): (1, 3, 2, 14),
     ("dp-ccbn", "paper"): (1, 1),
-    ("dp-ccbn", "recommended"): (1, 1),
+    ("dp-ccbn", "sound"): (1, 1),
     ("independent", "paper"): (3, 7),  # PrivBayes: beta = 0.3
-    ("independent", "recommended"): (3, 7),
+    ("independent", "sound"): (3, 7),
 }
 
 
@@ -79,17 +79,19 @@ def make_plan(
     schema: Schema,
     members: Sequence[Member],
     epsilon: Fraction,
-    method: Method = "dp-subn",
-    preset: Preset = "recommended",
+    method: Method = "guided",
+    preset: Preset = "sound",
+    is_recommended: bool = False,
     **wishes: Any,
 ) -> Plan:
     """The preset's plan with the operator's wishes in it (None means no wish)."""
     asked = {name: wish for name, wish in wishes.items() if wish is not None}
-    has_model = method == "dp-subn" and preset == "recommended" and epsilon > 0 and _leaves_the_choice(asked)
-    chosen = _preset(method, preset, has_model, asked.get("privacy", "pure")) | asked
+    _check_wishes(method, preset, asked)
+    pair_by_pair = epsilon > 0 and picks_pairs(method, preset, asked)
+    chosen = _preset(method, preset, pair_by_pair, asked.get("privacy", "pure")) | asked
     variables = Encoding.of(schema, chosen["encoding"]).domain
-    if has_model:
-        chosen |= _tuned(variables.sizes[: variables.count], members, epsilon, chosen) | asked
+    if pair_by_pair:
+        chosen |= _tuned(method, variables.sizes[: variables.count], members, epsilon, chosen) | asked
     chosen.setdefault("score", _score(method, preset, variables.is_binary))
     chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
@@ -102,6 +104,7 @@ def make_plan(
             members=tuple(members),
             method=method,
             preset=preset,
+            is_recommended=is_recommended,
             epsilon=epsilon,
             **chosen,
         )
@@ -111,32 +114,47 @@ def make_plan(
         raise PlanError(f"{field} of {first['input']!r} cannot be planned: {first['msg']}") from None
 
 
-def _preset(method: Method, preset: Preset, has_model: bool, privacy: Privacy) -> dict[str, Any]:
-    """The preset's values before tuning."""
-    found = PAPER if preset == "paper" else RECOMMENDED if has_model else RECOMMENDED_NETWORKS
-    for_method = _INDEPENDENT if method == "independent" else {}
-    return found | for_method | (_WITH_DELTA[preset] if DEFINITIONS[privacy].needs_delta else {})
+def _check_wishes(method: Method, preset: Preset, asked: dict[str, Any]) -> None:
+    if method == "guided" and preset == "paper":
+        raise PlanError("method guided is in no paper: choose preset sound, or method dp-subn for the paper's phases")
+    if asked.get("update") is not None and method != "dp-subn":
+        raise PlanError(f"update={asked['update']} belongs to method dp-subn, not to {method}: leave it out")
 
 
-def _leaves_the_choice(asked: dict[str, Any]) -> bool:
-    """Whether nothing is wished that belongs to the networks of the papers instead of the model."""
-    if asked.get("update") == "guided" or asked.get("score") == "M":
+def picks_pairs(method: Method, preset: Preset, asked: dict[str, Any]) -> bool:
+    """Whether the plan picks and counts pair by pair, instead of whole families of a network."""
+    if method == "guided" or asked.get("update") == "turns" or asked.get("score") == "M":
         return True
-    classical = {"update", "score", "encoding", "theta", "frontier_theta", "degree", "split", "estimate", "picks"}
-    return asked.keys() & classical <= {"encoding"} and asked.get("encoding", "native") == "native"
+    return method == "dp-subn" and preset == "sound" and not wishes_families(asked)
+
+
+def wishes_families(asked: dict[str, Any]) -> bool:
+    """Whether something is wished that only networks of whole families have."""
+    families = {"update", "score", "theta", "frontier_theta", "degree", "estimate", "picks"}
+    return bool(asked.keys() & families) or asked.get("encoding", "native") != "native"
+
+
+def _preset(method: Method, preset: Preset, pair_by_pair: bool, privacy: Privacy) -> dict[str, Any]:
+    """The preset's values before tuning."""
+    found = _SOUND_FAMILIES if method == "dp-subn" and not pair_by_pair else _SOUND_BY_METHOD[method]
+    if preset == "paper":
+        found = PAPER | ({"theta": Fraction(4)} if method == "independent" else {})
+        found = found if method == "dp-subn" else {name: value for name, value in found.items() if name != "update"}
+    return found | (_WITH_DELTA[preset] if DEFINITIONS[privacy].needs_delta else {})
 
 
 def _tuned(
-    sizes: Sequence[int], members: Sequence[Member], epsilon: Fraction, chosen: dict[str, Any]
+    method: Method, sizes: Sequence[int], members: Sequence[Member], epsilon: Fraction, chosen: dict[str, Any]
 ) -> dict[str, Any]:
     """The preset's values that follow from the plan's public numbers."""
-    privacy = chosen.get("privacy", "pure")
-    definition = DEFINITIONS[privacy]
+    definition = DEFINITIONS[chosen.get("privacy", "pure")]
     budget = definition.budget(epsilon, chosen.get("delta", Fraction(0)))
-    found = tuned(sizes, [member.rows for member in members], budget, definition, chosen["insiders"])
+    rows = [member.rows for member in members]
+    found = tuned(method, sizes, rows, budget, definition, chosen["insiders"])
     views = chosen.get("views", found.views)
-    values = {"rounds": found.rounds, "views": views, "further": found.further, "split": found.split(budget)}
-    return values | (_SINGLE_VIEWS if views == "single" else {})
+    values = {"views": views, "further": found.further, "split": found.split(budget)}
+    values |= {"rounds": found.rounds} if method == "guided" else {}
+    return values | (_FROM_SINGLE if views != "pairs" else {})
 
 
 def _score(method: Method, preset: Preset, is_binary: bool) -> str:
@@ -167,12 +185,12 @@ def _split(
 
 
 def _is_replaced(method: Method, chosen: dict[str, Any]) -> bool:
-    return method == "dp-subn" and chosen["update"] == "replace"
+    return method == "dp-subn" and chosen.get("update") == "replace"
 
 
 def _picks(preset: Preset, variables: int, rows: Sequence[int]) -> tuple[int, ...]:
     """Paper: floor(d/K) variables each, the last takes the rest. Else by rows, since a pick's noise falls with them."""
-    if preset == "recommended":
+    if preset == "sound":
         return proportional_counts(variables, rows)
     each = variables // len(rows)
     return (*[each] * (len(rows) - 1), variables - each * (len(rows) - 1))

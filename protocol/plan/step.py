@@ -8,7 +8,17 @@ from fractions import Fraction
 from typing import Literal
 
 StageName = Literal[
-    "joining", "correlations", "initial", "tables", "further", "update", "candidates", "models", "parameters"
+    "joining",
+    "levels",
+    "correlations",
+    "initial",
+    "tables",
+    "further",
+    "frontier",
+    "update",
+    "candidates",
+    "models",
+    "parameters",
 ]
 
 
@@ -19,6 +29,7 @@ class Step:
     parties: tuple[int, ...]  # those that answer
     budget: Fraction = Fraction(0)  # epsilon or rho of one exposure of a row; determines the noise
     spends: dict[int, Fraction] = field(default_factory=dict)  # epsilon or rho of all exposures, by party
+    tables: int = 0  # the most tables of a pass over picked pairs; 0: as many as there are variables
     charges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)  # epsilon and delta, by party
 
     def charge(self, party: int) -> Fraction:
@@ -30,6 +41,8 @@ class Step:
         return self.charges.get(party, (Fraction(0), Fraction(0)))[1]
 
 
-def shared_step(name: str, stage: StageName, everybody: tuple[int, ...], budget: Fraction) -> Step:
+def shared_step(
+    name: str, stage: StageName, everybody: tuple[int, ...], budget: Fraction, tables: int = 0
+) -> Step:
     """A step that every party answers at the same cost."""
-    return Step(name, stage, everybody, budget, dict.fromkeys(everybody, budget))
+    return Step(name, stage, everybody, budget, dict.fromkeys(everybody, budget), tables)

@@ -19,6 +19,9 @@ from protocol.tables.schema import Schema
 from protocol.views.cover import LARGEST_VIEW, Cover, cover, single_views
 
 
+FRONTIER_DEGREE = 4  # parents of a variable in the frontier, where pairs are picked from it
+
+
 @dataclass(frozen=True, eq=False)
 class Terms:
     """Terms come from `protocol.run.agreement.agree`, which refuses plans that cannot work."""
@@ -50,17 +53,22 @@ class Terms:
 
     @cached_property
     def cover(self) -> Cover:
-        """The views of phase 1."""
+        """The views of phase 1 that hold every pair of variables."""
         plan = self.plan
         sizes = self.domain.sizes[: self.domain.count]
-        if plan.views == "single":
-            return single_views(sizes, plan.cover_budgets)
+        if plan.views == "halves":
+            sizes = (2,) * len(sizes)
         return cover(sizes, plan.cover_objective, plan.cover_budgets, primes_only=plan.cover_objective == "paper")
+
+    @cached_property
+    def single_cover(self) -> Cover:
+        """Every variable alone."""
+        return single_views(self.domain.sizes[: self.domain.count], self.plan.cover_budgets)
 
     @cached_property
     def limits(self) -> Limits:
         """Limits on the size of a family of the network. Score M weighs noise itself, so only size limits its pairs."""
-        if self.plan.score == "M":
+        if self.plan.picks_pairs:
             return Limits(cells=None if self.domain.is_binary else LARGEST_VIEW, degree=1)
         wanted = self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
         comparing_all = self.plan.method == "dp-ccbn" and self.plan.split[0] > 0
@@ -68,7 +76,12 @@ class Terms:
 
     @cached_property
     def frontier_limits(self) -> Limits:
-        """Limits on the size of a family of the search frontier: never smaller than the network's."""
+        """Limits on the size of a family of the search frontier: never smaller than the network's.
+
+        Where only the pairs of a family are counted, their number alone limits it.
+        """
+        if self.plan.picks_pairs:
+            return Limits(degree=FRONTIER_DEGREE)
         wide = bearable(
             self.domain, self._limits(self.plan.total_rows, self.plan.split[2], self.plan.frontier_theta, None)
         )

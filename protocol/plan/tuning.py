@@ -10,16 +10,20 @@ from itertools import combinations
 from math import floor, sqrt
 
 from protocol.exact import allocate, proportional_counts
+from protocol.options import Method
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.views.cover import Budgets, cover
 
-Shares = tuple[int, int, int, int]
+Shares = tuple[Fraction, ...]
 # Thresholds of support: the mean count of a pair's cell over the mean noise when one table per variable is counted.
 _POOR, _RICH = 4, 10
 _TOO_POOR_FOR_PAIRS = 2  # support, with zcdp; not measured below
 _LARGEST_PAIR = 16  # cells; with larger pairs views cannot pay, and the search for them would take long
 _LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts of the budget for views; the last pass gets one part
 _NARROWEST_RATE = Fraction(1, 20_000)  # of Laplace noise in shares
+_FEWEST_IN_TURNS = 2  # further pairs, however small the budget
+_WIDTH_TO_SPARE = 4  # how many times narrower than the widest possible the noise beside views is
+OF_HALVES = Fraction(1, 6)  # of phase 1's budget: views of halves, beside every variable alone
 _VIEWS_PAY = 0.12  # expected distance of a pair's table from the true table, below which all pairs are counted
 
 
@@ -32,33 +36,78 @@ class Tuning:
     rounds: int = 1
 
     def split(self, budget: Fraction) -> tuple[Fraction, ...]:
-        return tuple(Fraction(share, sum(self.shares)) * budget for share in self.shares)
+        return tuple(share / sum(self.shares) * budget for share in map(Fraction, self.shares))
 
 
 def tuned(
-    sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
+    method: Method,
+    sizes: Sequence[int],
+    rows: Sequence[int],
+    budget: Fraction,
+    definition: PrivacyDefinition,
+    insiders: int,
 ) -> Tuning:
     """Division of the budget over the phases, assuming noise mode `distributed` if any party is no insider."""
+    found = _guided(sizes, rows, budget, definition, insiders)
+    return found if method == "guided" or len(sizes) < 2 else _in_turns(found, len(sizes), rows, budget, definition)
+
+
+def _guided(
+    sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
+) -> Tuning:
     total, count, parties = sum(rows), len(sizes), len(rows)
     shares_of_noise = parties / (parties - insiders) if parties > insiders else 1.0
     if count < 2:
-        return Tuning("single", (1, 0, 0, 1), (0,) * len(rows), "a single column has no relationships to model")
+        return Tuning("single", _shares(1, 0, 0, 1), (0,) * len(rows), "a single column has no relationships to model")
     for_views = _parts_for_views(count, budget, definition)
     expected = pair_error(sizes, total, budget * Fraction(for_views, for_views + 1), definition, shares_of_noise)
     if expected <= _VIEWS_PAY:
         why = f"views count every pair to within {expected:.3f} of the rows, so no network has to be picked privately"
-        return Tuning("pairs", (for_views, 0, 0, 1), (0,) * len(rows), why)
+        return Tuning("pairs", _shares(for_views, 0, 0, 1), (0,) * len(rows), why)
     support = _support(sizes, total, budget, definition) / sqrt(shares_of_noise)
     if definition.grows_by_root and support >= _TOO_POOR_FOR_PAIRS:
         return _in_rounds(support, count, rows)
     if support < _POOR:
         why = f"{_holds(support)}, so single columns get three fifths of the budget and a tree of pairs gets the rest"
-        return Tuning("single", (12, 2, 0, 6), (0,) * len(rows), why)
+        return Tuning("single", _shares(12, 2, 0, 6), (0,) * len(rows), why)
     rich = support >= _RICH
     further = count * 2 // 3 if rich else count // 2
-    shares: Shares = (4, 2, 8, 6) if rich else (5, 2, 8, 5)
+    shares = _shares(4, 2, 8, 6) if rich else _shares(5, 2, 8, 5)
     why = f"{_holds(support)}, enough for a tree of pairs and {further} further pairs"
     return Tuning("single", shares, proportional_counts(further, rows), why)
+
+
+def _shares(*parts: int) -> Shares:
+    return tuple(map(Fraction, parts))
+
+
+def _in_turns(
+    guided: Tuning, count: int, rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition
+) -> Tuning:
+    """The five phases of DP-SUBN: the same parts for columns, picks and tables, with a turn for every party."""
+    if guided.views == "pairs":
+        return _beside_views(guided, rows, budget, definition)
+    alone, picks, *tables = guided.shares
+    further = proportional_counts(max(_FEWEST_IN_TURNS, sum(guided.further) * guided.rounds), rows)
+    last = next(own for own in reversed(further) if own)
+    whole = count - 1 + sum(further)
+    parameters = sum(tables) * Fraction(last, whole)
+    updates = (sum(tables) - parameters) + picks / 2
+    shares = (alone / (1 - OF_HALVES), picks / 2, updates, parameters)
+    return Tuning("halves", shares, further, guided.why)
+
+
+def _beside_views(guided: Tuning, rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition) -> Tuning:
+    """Where views count every pair, the other phases get as little as their noise can be drawn for."""
+    further = proportional_counts(len(rows), rows)
+    widest = Fraction(1, 100) / len(rows)
+    if not definition.grows_by_root:
+        widest = max(widest, _NARROWEST_RATE / definition.rate(Fraction(1)) * _WIDTH_TO_SPARE / budget)
+    last = widest * next(own for own in reversed(further) if own)
+    updates = widest * (sum(further)) - last
+    picks = Fraction(1, 100)
+    shares = (1 - picks - last - updates * Fraction(10, 9) - picks / 2, picks, updates * Fraction(10, 9) + picks / 2, last)
+    return Tuning("pairs", shares, further, guided.why)
 
 
 def _holds(support: float) -> str:
@@ -80,11 +129,11 @@ def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition
 def _in_rounds(support: float, count: int, rows: Sequence[int]) -> Tuning:
     """Division for zcdp, whose noise grows only with the root of the number of parts, so that more rounds pay."""
     if support < _POOR:
-        shares, further, rounds = (5, 2, 7, 6), count // 3, 1
+        shares, further, rounds = _shares(5, 2, 7, 6), count // 3, 1
     elif support < _RICH:
-        shares, further, rounds = (4, 2, 9, 5), count * 2 // 5, 2
+        shares, further, rounds = _shares(4, 2, 9, 5), count * 2 // 5, 2
     else:
-        shares, further, rounds = (2, 2, 10, 6), count, 2
+        shares, further, rounds = _shares(2, 2, 10, 6), count, 2
     often = "" if rounds == 1 else f" in each of {rounds} rounds"
     why = f"{_holds(support)}, enough for a tree of pairs and {further} further pairs{often}"
     return Tuning("single", shares, proportional_counts(further, rows), why, rounds)

@@ -4,12 +4,14 @@ It does not know rows. Every refusal is one sentence that says what was found, w
 """
 
 from fractions import Fraction
+from typing import get_args
 
 from crypto.errors import MalformedKey, NoiseOutOfReach
 from crypto.masking import agree as exchange
 from crypto.paillier.public import LARGEST_BITS, SMALLEST_BITS
 from crypto.signing import check_public
 from protocol.errors import CURATOR, PlanError, PriceError
+from protocol.options import Update
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout
@@ -18,6 +20,7 @@ from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
 
+MOST_IN_TURNS = 4  # pairs picked in all turns, for each variable
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
@@ -99,18 +102,18 @@ def _check_method(terms: Terms) -> None:
         raise PlanError(
             f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
         )
-    if plan.merging and (plan.score, plan.views) != ("M", "single"):
+    if plan.merging and not (plan.picks_pairs and plan.views != "pairs"):
         raise PlanError(
-            "categories are merged by the counts of single variables, before score M picks: choose update=guided and "
-            "views=single, or merging=false"
+            "categories are merged by the counts of single variables, before pairs are picked: choose method guided or "
+            "update=turns, with views=single or halves, or merging=false"
         )
-    if plan.method != "dp-subn":
+    if plan.method not in ("dp-subn", "guided"):
         return
     _check_model(terms)
     e1, _, e3, _ = plan.split
     if e3 and not e1:
         raise PlanError("updates need correlations: give 'correlations' a budget, or 'frontier and updates' none")
-    if e3 and plan.update == "replace" and plan.insiders:
+    if e3 and plan.rule == "replace" and plan.insiders:
         raise PlanError(
             "update=replace protects nobody against other parties, because the party whose noise is kept can subtract "
             "it: choose update=accumulate, or insiders=0 if you trust every party"
@@ -120,21 +123,25 @@ def _check_method(terms: Terms) -> None:
 def _check_model(terms: Terms) -> None:
     """Refuse plans whose score, update rule, views and estimate do not go together."""
     plan = terms.plan
-    by_model = plan.score == "M"
-    if by_model != (plan.update == "guided") or (by_model or plan.views == "single") != (
-        plan.estimate == "graphical-model"
-    ):
-        raise PlanError("score=M, update=guided and estimate=graphical-model go together: choose all of them or none")
+    if plan.picks_pairs != (plan.score == "M"):
+        raise PlanError("score M picks pair by pair: it goes with method guided or update=turns, and they with it")
+    if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
+        raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
+    if plan.method == "dp-subn" and plan.rule is None:
+        raise PlanError(f"method dp-subn needs an update rule: choose one of {', '.join(get_args(Update))}")
+    if plan.views == ("halves" if plan.method == "guided" else "single"):
+        raise PlanError(f"method {plan.method} has no views={plan.views}: choose another")
     if plan.estimate == "graphical-model" and plan.encoding != "native":
         raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
-    if not by_model:
+    if not plan.picks_pairs:
         return
     if not plan.split[0]:
         raise PlanError("picks by the model need a first model: give 'correlations' a budget")
-    if len(plan.further) != plan.parties or sum(plan.further) > terms.domain.count:
+    most = terms.domain.count * (1 if plan.method == "guided" else MOST_IN_TURNS)
+    if len(plan.further) != plan.parties or max(plan.further) > terms.domain.count or sum(plan.further) > most:
         raise PlanError(
             f"further pairs {plan.further} do not fit {plan.parties} parties and {terms.domain.count} variables: give "
-            "every party a number, together at most one pair for each variable"
+            f"every party a number, together at most {most}"
         )
 
 
@@ -145,7 +152,7 @@ def _check_prices(terms: Terms) -> None:
         return
     dearest = prices.index(max(prices))
     what = f"this plan costs {plan.members[dearest].name} {max(prices)}, more than epsilon = {plan.epsilon}"
-    if plan.method == "dp-subn" and plan.update == "replace" and plan.split[2]:
+    if plan.rule == "replace" and plan.split[2]:
         raise PriceError(f"{what}: {_why_replace_costs(plan)}")
     raise PriceError(f"{what}: lower the budgets {', '.join(map(str, plan.split))}, or raise epsilon")
 

@@ -28,7 +28,7 @@ def _variable_columns(terms: Terms, known: Knowledge, rows: int, stream: Stream)
         models = [ConditionalNetwork.fit(m.network, m.tables, domain, blocks, m.rows) for m in known.models]
         return chain.from_iterable(m.sample(count, stream) for m, count in zip(models, counts, strict=True))
     if terms.plan.estimate == "graphical-model":
-        every = [released.table for released in known.released]
+        every = known.heard(terms.plan.total_rows)
         counted = counted_domain(terms, known)
         return model_of(every, counted, terms.plan.total_rows, terms.plan.definition).sample(rows, stream)
     tables = [released.table for released in known.released if released.step == "parameters"]

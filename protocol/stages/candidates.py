@@ -38,7 +38,7 @@ class Candidates(SumPass):
     def size(self, terms: Terms, step: Step) -> Size:
         return _compared(terms.domain, terms.limits)[_round(step) - 1]
 
-    def tables(self, terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+    def tables(self, terms: Terms, _step: Step, known: Knowledge) -> tuple[Variables, ...]:
         return _candidates(terms, [family.child for family in known.families])
 
     def conclude(

@@ -1,65 +1,68 @@
 """Phase 1: one pass over all views, from which the mutual information of every pair follows.
 
 It does not know how views are constructed (`protocol.views.cover`).
+
+Where views of whole variables would drown in noise, every variable is counted alone first (`protocol.stages.levels`),
+and the views are over halves: each variable's categories in two groups of about as many rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 
 from protocol.errors import CURATOR, FailedCheck
 from protocol.messages.tasks import Count, Reply, Task
-from protocol.model.rare_categories import merged_by
 from protocol.network.mutual_information import mutual_information_matrix, pair_tables
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
-from protocol.stages.picked_tables import coming_noise
-from protocol.stages.stage import Size
-from protocol.stages.sum_pass import SumPass
-from protocol.stages.task_checks import refuse_masked, refuse_merged
-from protocol.tables.domain import Variables
+from protocol.stages.planned_pass import PlannedPass
+from protocol.stages.task_checks import check_groups, refuse_masked
+from protocol.tables.domain import Domain, Merged, Variables
+from protocol.tables.marginal import Table
+from protocol.views.cover import Cover
 
 
-class Correlations(SumPass):
+class Correlations(PlannedPass):
     name = "correlations"
     label = "Correlations"
 
-    def weights(self, terms: Terms, _cells: Sequence[int]) -> Sequence[int]:
-        return terms.cover.weights
+    def cover(self, terms: Terms) -> Cover:
+        return terms.cover
 
-    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
-        return min(self.noise_rates(terms, step, terms.cover.view_cells))
+    def merged(self, known: Knowledge) -> tuple[Merged, ...]:
+        return known.halves
 
-    def size(self, terms: Terms, _step: Step) -> Size:
-        return Size(len(terms.cover.views), terms.cover.cells)
-
-    def cells_by_rate(self, terms: Terms, step: Step) -> dict[Fraction, int]:
-        found: dict[Fraction, int] = {}
-        sizes = terms.cover.view_cells
-        for rate, cells in zip(self.noise_rates(terms, step, sizes), sizes, strict=True):
-            found[rate] = found.get(rate, 0) + cells
-        return found
-
-    def tables(self, terms: Terms, _known: Knowledge) -> tuple[Variables, ...]:
-        return terms.cover.views
+    def tables(self, terms: Terms, _step: Step, known: Knowledge) -> tuple[Variables, ...]:
+        return _views(terms, known.halves)
 
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
     ) -> Knowledge:
         views, rows = self.opened(terms, step, known, replies, sums), terms.plan.total_rows
-        known = known.with_released(step, views, rows)
-        if terms.plan.views == "single":
-            merged = merged_by(views, coming_noise(terms, step)) if terms.plan.merging else ()
-            return replace(known, merged=merged)
-        pairs = pair_tables(terms.cover, views, terms.domain)
-        return replace(known, information=mutual_information_matrix(pairs, terms.domain, rows))
+        is_halved = terms.plan.views == "halves"
+        known = known.with_released(step, views, rows, is_halved)
+        domain = Domain.of_sizes(terms.cover.domain_sizes) if is_halved else terms.domain
+        named = [
+            Table(view, table.counts, table.variance) for view, table in zip(terms.cover.views, views, strict=True)
+        ]
+        pairs = pair_tables(terms.cover, named, domain)
+        return replace(known, information=mutual_information_matrix(pairs, domain, rows))
 
     def check(self, state: PartyState, step: Step, task: Task) -> None:
+        if state.terms.plan.views != "halves":
+            super().check(state, step, task)
+            return
         assert isinstance(task, Count)
-        refuse_merged(step, task.merged)
-        if task.tables != state.terms.cover.views:
-            raise FailedCheck(CURATOR, "asks for other views than the plan's in 'correlations'")
+        check_groups(state.terms, step, task.merged)
+        sizes = state.terms.domain.with_merged(task.merged).coarse_sizes
+        if sizes != state.terms.cover.domain_sizes or task.tables != _views(state.terms, task.merged):
+            raise FailedCheck(CURATOR, f"asks for other views than the plan's views of halves in {step.name!r}")
         refuse_masked(step, task)
+
+
+def _views(terms: Terms, halves: tuple[Merged, ...]) -> tuple[Variables, ...]:
+    """The views of the plan; over halves, if there are any."""
+    domain = terms.domain.with_merged(halves)
+    return tuple(map(domain.coarsest, terms.cover.views)) if halves else terms.cover.views

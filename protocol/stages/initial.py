@@ -64,7 +64,7 @@ class Initial(Picks):
         assert isinstance(task, Place)
         terms, before = state.terms, families_of(task)
         picks = terms.plan.picks[state.me]
-        if terms.plan.score == "M":
+        if terms.plan.picks_pairs:
             found = first_variable(terms, before, picks, stream)
             judge, options = judge_of(state, step, task, rows), _tree_options(terms, before)
             found = pick_by_model(terms, judge, found, picks, step.budget, options, stream)

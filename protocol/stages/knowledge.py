@@ -33,6 +33,7 @@ class Released:
     step: str
     table: Table
     rows: int  # that the table counts
+    is_halved: bool = False  # whether its variables are halves (`Knowledge.halves`), and not merged categories
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +53,40 @@ class Knowledge:
     statistics: Mapping[int, Statistic] = field(default_factory=dict)
     released: tuple[Released, ...] = ()
     models: tuple[LocalModel, ...] = ()
-    further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's (update=guided)
+    further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's
     merged: tuple[Merged, ...] = ()  # merged categories, for rare categories in tables of several variables
+    halves: tuple[Merged, ...] = ()  # every variable as two halves of about as many rows, for views of halves
     guide: Guide | None = None  # the model that parties compare their rows with before they pick (score M)
 
     @property
     def network(self) -> Network:
         return Network(self.families)
 
-    def with_released(self, step: Step, tables: Sequence[Table], rows: int) -> "Knowledge":
+    def with_released(self, step: Step, tables: Sequence[Table], rows: int, is_halved: bool = False) -> "Knowledge":
         """This knowledge with more released tables, each of which counts `rows` rows."""
-        return replace(self, released=(*self.released, *(Released(step.name, table, rows) for table in tables)))
+        new = (Released(step.name, table, rows, is_halved) for table in tables)
+        return replace(self, released=(*self.released, *new))
+
+    def heard(self, total: int) -> list[Table]:
+        """The released tables that a model of all `total` rows can hear.
+
+        Tables that some parties counted each for their own rows are added up; until all parties have counted them,
+        nothing can be told from them about all rows. Tables of halves speak of other categories than the model.
+        """
+        found, parts = [], dict[Variables, list[Released]]()
+        for one in self.released:
+            if one.rows == total and not one.is_halved:
+                found.append(one.table)
+            elif not one.is_halved:
+                parts.setdefault(one.table.variables, []).append(one)
+        return found + [_added(own) for own in parts.values() if sum(one.rows for one in own) == total]
+
+
+def _added(parts: Sequence[Released]) -> Table:
+    """The sum of tables of different rows."""
+    tables = [one.table for one in parts]
+    counts = np.sum([table.counts for table in tables], axis=0)
+    return Table(tables[0].variables, counts, sum(table.variance for table in tables))
 
 
 def counted_domain(terms: Terms, known: Knowledge) -> Domain:
@@ -74,6 +98,6 @@ def with_guide(terms: Terms, known: Knowledge) -> Knowledge:
     """This knowledge with the model of all released tables; fitting is slow, so an up-to-date model is kept."""
     if known.guide is not None and known.guide.tables == len(known.released):
         return known
-    tables, plan = [released.table for released in known.released], terms.plan
-    fitted = model_of(tables, counted_domain(terms, known), plan.total_rows, plan.definition)
-    return replace(known, guide=Guide.of(fitted.model, len(tables)))
+    plan = terms.plan
+    fitted = model_of(known.heard(plan.total_rows), counted_domain(terms, known), plan.total_rows, plan.definition)
+    return replace(known, guide=Guide.of(fitted.model, len(known.released)))

@@ -17,6 +17,8 @@ from protocol.options import Method
 from protocol.plan.plan import Plan
 from protocol.plan.step import StageName, Step, shared_step
 from protocol.plan.terms import Terms
+from protocol.plan.tuning import OF_HALVES
+from protocol.stages.guided import guided_steps, picks_budget
 from protocol.stages.initial import initial_steps
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.registry import UPDATES
@@ -45,29 +47,54 @@ class DpSubn(MethodDefinition):
 
     budgets = ("correlations", "initial network", "frontier and updates", "parameters")
     order: ClassVar[Order] = {
-        "joining": ("correlations", "initial", "parameters"),
-        "correlations": ("initial", "update", "parameters"),
-        "initial": ("initial", "tables", "update", "parameters"),
-        "tables": ("further",),
-        "further": ("further", "tables", "parameters"),
-        "update": ("update", "parameters"),
+        "joining": ("levels", "correlations", "initial", "parameters"),
+        "levels": ("correlations",),
+        "correlations": ("initial", "update", "frontier", "parameters"),
+        "initial": ("initial", "update", "frontier", "parameters"),
+        "update": ("update", "frontier", "parameters"),
+        "frontier": ("update", "parameters"),
         "parameters": (),
     }
 
-    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
-        e1, e2, e3, e4 = plan.split
-        rule, found = UPDATES[plan.update], []
-        if e1:
-            found.append(shared_step("correlations", "correlations", everybody, e1))
+    def steps(self, plan: Plan, everybody: Everybody, variables: int) -> list[Step]:
+        _, e2, e3, e4 = plan.split
+        found = first_phase(plan, everybody)
         if e2:
-            found += initial_steps(plan, rule.initial_budget(plan, e2))
-        if e3:
-            found += rule.steps(plan, everybody)
-        return [*found, shared_step("parameters", "parameters", everybody, e4)]
+            found += initial_steps(plan, e2)
+        if e3 and plan.rule:
+            found += UPDATES[plan.rule].steps(plan, everybody)
+        last = plan.last_picks if plan.picks_pairs else 0
+        return [*found, shared_step("parameters", "parameters", everybody, e4, last)]
 
     def first_families(self, terms: Terms, _first_variable: int) -> tuple[Family, ...]:
         """Without phase 2, every variable as a family without parents; otherwise nothing."""
         return () if terms.plan.split[1] else tuple(Family(v) for v in range(terms.domain.count))
+
+
+class Guided(MethodDefinition):
+    """Single columns or views, a tree of pairs and further pairs: each picked because the model answers it worst."""
+
+    budgets = ("columns or views", "picks", "tables of the first picks", "tables of the last picks")
+    order: ClassVar[Order] = {
+        "joining": ("levels", "correlations"),
+        "levels": ("initial", "parameters"),
+        "correlations": ("initial", "parameters"),
+        "initial": ("initial", "tables", "parameters"),
+        "tables": ("further",),
+        "further": ("further", "tables", "parameters"),
+        "parameters": (),
+    }
+
+    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
+        found = first_phase(plan, everybody)
+        if plan.split[1]:
+            found += initial_steps(plan, picks_budget(plan))
+        if plan.split[2]:
+            found += guided_steps(plan, everybody)
+        return [*found, shared_step("parameters", "parameters", everybody, plan.split[3])]
+
+    def first_families(self, terms: Terms, first_variable: int) -> tuple[Family, ...]:
+        return METHODS["dp-subn"].first_families(terms, first_variable)
 
 
 class DpCcbn(MethodDefinition):
@@ -97,7 +124,26 @@ class Independent(MethodDefinition):
         return [shared_step("models", "models", everybody, sum(plan.split, Fraction(0)))]
 
 
-METHODS: Mapping[Method, MethodDefinition] = {"dp-subn": DpSubn(), "dp-ccbn": DpCcbn(), "independent": Independent()}
+METHODS: Mapping[Method, MethodDefinition] = {
+    "dp-subn": DpSubn(),
+    "guided": Guided(),
+    "dp-ccbn": DpCcbn(),
+    "independent": Independent(),
+}
+
+
+def first_phase(plan: Plan, everybody: Everybody) -> list[Step]:
+    """The passes before any pick: views of every pair, every variable alone, or these and views of halves."""
+    budget, found = plan.split[0], []
+    if not budget:
+        return found
+    for_views = budget * (OF_HALVES if plan.views == "halves" else 1)
+    if plan.views != "pairs":
+        alone = budget - for_views if plan.views == "halves" else budget
+        found.append(shared_step("levels", "levels", everybody, alone))
+    if plan.views != "single":
+        found.append(shared_step("correlations", "correlations", everybody, for_views))
+    return found
 
 
 def terms_of(plan: Plan, schema: Schema) -> Terms:

@@ -32,8 +32,9 @@ class Parameters(SumPass):
     def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
         return picked_tables.narrowest_rate(terms, step)
 
-    def size(self, terms: Terms, _step: Step) -> Size:
-        return Size(terms.domain.count, terms.domain.count * terms.limits.largest_family(terms.domain))
+    def size(self, terms: Terms, step: Step) -> Size:
+        most = picked_tables.most_tables(terms, step)
+        return Size(most, most * terms.limits.largest_family(terms.domain))
 
     def enter(self, terms: Terms, known: Knowledge) -> Knowledge:
         if _chooses_openly(terms):
@@ -45,9 +46,9 @@ class Parameters(SumPass):
         alone = tuple(Family(v) for v in range(terms.domain.count) if v not in placed)
         return replace(known, families=known.families + alone)
 
-    def tables(self, terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
-        if terms.plan.score == "M":
-            return unmeasured(terms, known)
+    def tables(self, terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ...]:
+        if terms.plan.picks_pairs:
+            return unmeasured(terms, step, known)
         return tuple(maximal_families(known.network, terms.domain))
 
     def conclude(
@@ -57,11 +58,10 @@ class Parameters(SumPass):
         known = known.with_released(step, self.opened(terms, step, known, replies, sums), plan.total_rows)
         if plan.estimate != "graphical-model":
             return known
-        tables = [released.table for released in known.released]
-        network = network_of(tables, counted_domain(terms, known), plan.total_rows, plan.definition)
+        network = network_of(known.heard(plan.total_rows), counted_domain(terms, known), plan.total_rows, plan.definition)
         return replace(known, families=network.families)
 
 
 def _chooses_openly(terms: Terms) -> bool:
     plan = terms.plan
-    return plan.method == "dp-subn" and plan.views == "pairs" and bool(plan.split[0]) and not any(plan.split[1:3])
+    return plan.method in ("dp-subn", "guided") and plan.views == "pairs" and bool(plan.split[0]) and not any(plan.split[1:3])

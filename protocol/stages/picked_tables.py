@@ -8,13 +8,14 @@ from fractions import Fraction
 from math import isqrt
 
 from protocol.network.network import Family
+from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.stages.knowledge import Knowledge, counted_domain
 from protocol.tables.domain import Variables
 from protocol.views.cover import SMALLEST_SHARE, table_weights
 
-PASSES = ("tables", "parameters")
+PASSES = ("tables", "update", "parameters")
 
 
 def picked_pairs(families: Sequence[Family], further: Sequence[Variables]) -> list[Variables]:
@@ -22,19 +23,28 @@ def picked_pairs(families: Sequence[Family], further: Sequence[Variables]) -> li
     return [*(tuple(sorted(family.variables)) for family in families if family.parents), *further]
 
 
-def unmeasured(terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
-    """The picked pairs that no pass has counted yet; if there are none, every variable alone once more."""
+def unmeasured(terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ...]:
+    """The picked pairs that no pass has counted yet; if there are none, variables alone once more."""
     domain, counted = counted_domain(terms, known), {released.table.variables for released in known.released}
-    picked = map(domain.coarsest, picked_pairs(known.families, known.further))
+    picked = map(domain.coarsest, picked_pairs(known.families if counts_network(terms.plan) else (), known.further))
     new = tuple(pair for pair in picked if pair not in counted)
-    return new or tuple((variable,) for variable in range(terms.domain.count))
+    return new or tuple((variable,) for variable in range(most_tables(terms, step)))
+
+
+def counts_network(plan: Plan) -> bool:
+    """Whether the first network's pairs are counted: not where every pair was counted in a view."""
+    return plan.views != "pairs"
+
+
+def most_tables(terms: Terms, step: Step) -> int:
+    return min(step.tables or terms.domain.count, terms.domain.count)
 
 
 def coming_noise(terms: Terms, step: Step) -> float:
     """Mean size of the noise in a cell of the next pass, if that pass counts as many tables as it may."""
     plan = terms.plan
     coming = next(s for s in terms.steps[terms.steps.index(step) + 1 :] if s.stage in PASSES)
-    count = max(1, sum(plan.further) if step.stage == "further" else terms.domain.count - 1)
+    count = coming.tables or max(1, sum(plan.further) if step.stage == "further" else terms.domain.count - 1)
     rate = plan.definition.rate(coming.budget / count)
     return plan.definition.mean_size(plan.noise_mode.retained_variance(rate))
 
@@ -45,7 +55,7 @@ def weights(terms: Terms, cells: Sequence[int]) -> Sequence[int]:
 
 
 def narrowest_rate(terms: Terms, step: Step) -> Fraction:
-    return terms.plan.definition.rate(step.budget / (_smallest_share(terms) * terms.domain.count))
+    return terms.plan.definition.rate(step.budget / (_smallest_share(terms) * most_tables(terms, step)))
 
 
 def _smallest_share(terms: Terms) -> int:

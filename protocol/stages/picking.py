@@ -40,7 +40,7 @@ class Picks(Stage):
         return f"private choice by {plan.choice}"
 
     def enter(self, terms: Terms, known: Knowledge) -> Knowledge:
-        return with_guide(terms, known) if terms.plan.score == "M" else known
+        return with_guide(terms, known) if terms.plan.picks_pairs else known
 
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
         return dict.fromkeys(step.parties, placing_task(terms, step, known))
@@ -76,7 +76,7 @@ def check_place(state: PartyState, step: Step, task: Place, expected: int) -> No
 
 
 def _check_further(terms: Terms, step: Step, pairs: Sequence[Variables]) -> None:
-    most = terms.plan.rounds * sum(terms.plan.further)
+    most = max(1, terms.plan.guided_rounds) * sum(terms.plan.further)
     if len(pairs) > most or len(set(pairs)) < len(pairs):
         raise FailedCheck(
             CURATOR, f"sent {len(pairs)} further pairs in {step.name!r}, expected at most {most}, all different"
@@ -87,7 +87,7 @@ def _check_further(terms: Terms, step: Step, pairs: Sequence[Variables]) -> None
 
 def _check_guide(terms: Terms, step: Step, task: Place) -> None:
     """Refuse a malformed model behind a choice. Any model would keep the choice private, but it has to be a model."""
-    if terms.plan.score != "M":
+    if not terms.plan.picks_pairs:
         if task.merged or task.cliques or task.parents or task.blob:
             raise FailedCheck(CURATOR, f"sent a model with {step.name!r}, which this plan's score does not use")
         return

@@ -67,6 +67,11 @@ def guide_problem(domain: Domain, task: Place) -> str:
     return ""
 
 
+def reference_of_guide(terms: Terms, merged: Sequence[Merged], guide: Guide, rows: int) -> Rows:
+    """So many rows drawn from a model, over merged categories."""
+    return _drawn(terms, merged, guide.cliques, guide.parents, guide.blob, rows)
+
+
 def reference_of(terms: Terms, task: Place) -> Rows:
     """Rows drawn from the task's model, over merged categories."""
     return _reference(terms, task.merged, task.cliques, task.parents, task.blob)
@@ -75,6 +80,17 @@ def reference_of(terms: Terms, task: Place) -> Rows:
 @lru_cache(maxsize=1)  # a simulation asks all parties of a round about the same model
 def _reference(
     terms: Terms, merged: Sequence[Merged], cliques: tuple[Variables, ...], parents: tuple[int, ...], blob: bytes
+) -> Rows:
+    return _drawn(terms, merged, cliques, parents, blob, REFERENCE_ROWS)
+
+
+def _drawn(
+    terms: Terms,
+    merged: Sequence[Merged],
+    cliques: tuple[Variables, ...],
+    parents: tuple[int, ...],
+    blob: bytes,
+    count: int,
 ) -> Rows:
     """Rows drawn from a model, the same for everybody.
 
@@ -87,7 +103,7 @@ def _reference(
         own.astype(np.float64).reshape(tree.shape(clique)) for own, clique in zip(words, cliques, strict=True)
     )
     stream = Stream.keyed(terms.plan_hash.encode(), "reference")
-    batches = draw_rows(GraphicalModel(tree, weights), REFERENCE_ROWS, stream)
+    batches = draw_rows(GraphicalModel(tree, weights), count, stream)
     columns = map(np.concatenate, zip(*batches, strict=True))
     narrow = [column.astype(np.min_scalar_type(size - 1)) for column, size in zip(columns, sizes, strict=True)]
     return Rows(Domain.of_sizes(sizes), narrow)

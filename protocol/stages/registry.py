@@ -13,7 +13,9 @@ from protocol.plan.step import StageName, Step
 from protocol.plan.terms import Terms
 from protocol.stages.candidates import Candidates
 from protocol.stages.correlations import Correlations
+from protocol.stages.guided import Further, Tables
 from protocol.stages.initial import Initial
+from protocol.stages.levels import Levels
 from protocol.stages.models import Models
 from protocol.stages.parameters import Parameters
 from protocol.stages.stage import Stage
@@ -23,18 +25,27 @@ from protocol.stages.updates.rule import UpdateRule
 UPDATES: Mapping[Update, UpdateRule] = {
     name: import_module(f"protocol.stages.updates.{name}").RULE for name in get_args(Update)
 }
-_COMMON: Sequence[Stage] = (Correlations(), Initial(), Candidates(), Models(), Parameters())
+_COMMON: Sequence[Stage] = (
+    Levels(),
+    Correlations(),
+    Initial(),
+    Tables(),
+    Further(),
+    Candidates(),
+    Models(),
+    Parameters(),
+)
 
 
 def stage_of(terms: Terms, step: Step) -> Stage:
     """The stage that a step after joining belongs to."""
-    return stages(terms.plan.update)[step.stage]
+    return stages(terms.plan.rule)[step.stage]
 
 
 @cache
-def stages(update: Update) -> Mapping[StageName, Stage]:
+def stages(rule: Update | None) -> Mapping[StageName, Stage]:
     """Every stage of plans with this update rule, by name."""
-    return {stage.name: stage for stage in (*_COMMON, *UPDATES[update].stages)}
+    return {stage.name: stage for stage in (*_COMMON, *(UPDATES[rule].stages if rule else ()))}
 
 
 def labels() -> Mapping[str, str]:

@@ -21,7 +21,7 @@ from protocol.privacy.layout import Layout, Vector, joined
 from protocol.secure_sum.plain import PlainSums
 from protocol.secure_sum.selected import selected_sums
 from protocol.secure_sum.sums import CuratorSums
-from protocol.stages.knowledge import Knowledge, counted_domain
+from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.stage import Stage
 from protocol.stages.task_checks import check_tables, refuse_masked
@@ -36,8 +36,12 @@ class SumPass(Stage):
     is_sum = True
 
     @abstractmethod
-    def tables(self, terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+    def tables(self, terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ...]:
         """The tables that the next pass counts."""
+
+    def merged(self, known: Knowledge) -> tuple[Merged, ...]:
+        """The merged categories that the tables count."""
+        return known.merged
 
     def limits(self, terms: Terms) -> Limits:
         """Limits on the size of a table of the pass."""
@@ -47,8 +51,8 @@ class SumPass(Stage):
         return terms.plan.definition.rate(step.budget / terms.domain.count)
 
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
-        tables = self.tables(terms, known)
-        count = Count(plan=terms.plan_hash, step=step.name, tables=tables, merged=known.merged)
+        tables = self.tables(terms, step, known)
+        count = Count(plan=terms.plan_hash, step=step.name, tables=tables, merged=self.merged(known))
         return dict.fromkeys(step.parties, count)
 
     def check_reply(
@@ -67,10 +71,10 @@ class SumPass(Stage):
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
     ) -> list[Table]:
         """The totals, as tables with the variance of the noise that they hold."""
-        layout, domain = self._layout(terms, step, known), counted_domain(terms, known)
+        layout, domain = self._layout(terms, step, known), terms.domain.with_merged(self.merged(known))
         totals = sums.open(layout, [replies[party].blob for party in step.parties])
         variances = {rate: terms.plan.noise_mode.retained_variance(rate) for rate in set(layout.rates)}
-        tables = self.tables(terms, known)
+        tables = self.tables(terms, step, known)
         return [
             Table(variables, counts.reshape(domain.shape(variables)), variances[rate])
             for variables, counts, rate in zip(tables, layout.split(totals), layout.rates, strict=True)
@@ -92,7 +96,7 @@ class SumPass(Stage):
         return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
 
     def _layout(self, terms: Terms, step: Step, known: Knowledge) -> Layout:
-        return self.layout(terms, step, self.tables(terms, known), terms.plan.total_rows, known.merged)
+        return self.layout(terms, step, self.tables(terms, step, known), terms.plan.total_rows, self.merged(known))
 
 
 def _with_sums(state: PartyState, step: Step, task: Count, stream: Stream) -> PartyState:

@@ -35,6 +35,11 @@ def check_merged(terms: Terms, step: Step, merged: Sequence[Merged]) -> None:
     """Refuse merged categories that make no sense. Privacy holds however categories are merged."""
     if merged and not terms.plan.merging:
         refuse_merged(step, merged)
+    check_groups(terms, step, merged)
+
+
+def check_groups(terms: Terms, step: Step, merged: Sequence[Merged]) -> None:
+    """Refuse groups of categories that are none."""
     bases = [base for base, _ in merged]
     if bases != sorted(set(bases)) or any(base >= terms.domain.count for base in bases):
         raise FailedCheck(

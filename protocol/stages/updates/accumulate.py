@@ -42,7 +42,7 @@ class OwnUpdate(FrontierUpdate):
     """An update by one party: its own tables under a full share of its own noise, private against everybody."""
 
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
-        tables = self.tables(terms, known)
+        tables = self.tables(terms, step, known)
         return dict.fromkeys(step.parties, Count(plan=terms.plan_hash, step=step.name, tables=tables))
 
     def check_reply(
@@ -63,13 +63,13 @@ class OwnUpdate(FrontierUpdate):
     def delivered(self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply]) -> list[Table]:
         """The noisy tables of the step's newest party."""
         newest = step.parties[-1]
-        layout = self.layout(terms, step, self.tables(terms, known), terms.plan.members[newest].rows)
-        return self.read_tables(terms, known, layout, layout.split(words_from_bytes(replies[newest].blob)))
+        layout = self.layout(terms, step, self.tables(terms, step, known), terms.plan.members[newest].rows)
+        return self.read_tables(terms, step, known, layout, layout.split(words_from_bytes(replies[newest].blob)))
 
     def read_tables(
-        self, terms: Terms, known: Knowledge, layout: Layout, parts: Sequence[NDArray[np.uint64]]
+        self, terms: Terms, step: Step, known: Knowledge, layout: Layout, parts: Sequence[NDArray[np.uint64]]
     ) -> list[Table]:
-        variance, tables = terms.plan.definition.variance, self.tables(terms, known)
+        variance, tables = terms.plan.definition.variance, self.tables(terms, step, known)
         return [
             Table(variables, counts.view(np.int64).reshape(terms.domain.shape(variables)), variance(rate))
             for variables, counts, rate in zip(tables, parts, layout.rates, strict=True)

@@ -39,7 +39,7 @@ class FrontierUpdate(Stage):
         frontier = search_frontier(known.network, known.information, terms.frontier_limits, terms.domain)
         return replace(known, frontier=frontier)
 
-    def tables(self, _terms: Terms, known: Knowledge) -> tuple[Variables, ...]:
+    def tables(self, _terms: Terms, _step: Step, known: Knowledge) -> tuple[Variables, ...]:
         return tuple(family.variables for family in known.frontier.families if family.parents)
 
     def updated(self, terms: Terms, known: Knowledge, tables: Sequence[Table], rows: int) -> Knowledge:

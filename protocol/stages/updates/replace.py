@@ -54,7 +54,7 @@ class ReplacingUpdate(OwnUpdate):
 
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
         plan, name, newest = terms.plan_hash, step.name, step.parties[-1]
-        tables = self.tables(terms, known)
+        tables = self.tables(terms, step, known)
         kept = _unchanged(known, tables)
         found: dict[int, Task] = {newest: Count(plan=plan, step=name, tables=tables, masked=kept)}
         for predecessor in step.parties[:-1]:
@@ -70,14 +70,14 @@ class ReplacingUpdate(OwnUpdate):
     def delivered(self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply]) -> list[Table]:
         """The newest party's noisy tables; the predecessor's noise is taken out of tables that continue."""
         *predecessors, newest = step.parties
-        tables = self.tables(terms, known)
+        tables = self.tables(terms, step, known)
         layout = self.layout(terms, step, tables, terms.plan.members[newest].rows)
         parts, kept = layout.split(words_from_bytes(replies[newest].blob)), _unchanged(known, tables)
         for predecessor in predecessors if kept else ():
             removed = split_vector(words_from_bytes(replies[predecessor].blob), [layout.cells[i] for i in kept])
             for index, part in zip(kept, removed, strict=True):
                 parts[index] = parts[index] + part
-        return self.read_tables(terms, known, layout, parts)
+        return self.read_tables(terms, step, known, layout, parts)
 
     def expected(self, state: PartyState, step: Step) -> type[Task]:
         return Count if state.me == step.parties[-1] else TakeBack

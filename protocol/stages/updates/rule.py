@@ -4,7 +4,6 @@ It does not know which rules there are: each is a module `protocol.stages.update
 """
 
 from abc import ABC, abstractmethod
-from fractions import Fraction
 
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
@@ -12,10 +11,6 @@ from protocol.stages.stage import Stage
 
 
 class UpdateRule(ABC):
-    def initial_budget(self, _plan: Plan, budget: Fraction) -> Fraction:
-        """The first network's part of the budget for picks."""
-        return budget
-
     @abstractmethod
     def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
         """The steps after the first network, with their exposures and costs."""

@@ -1,0 +1,62 @@
+"""A step in which one party privately picks pairs in addition to the network's: those that the model answers worst.
+
+It does not know which pairs are offered to it (`protocol.stages.guided`, `protocol.stages.updates.turns`).
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from crypto.randomness import Stream
+from protocol.errors import FailedCheck
+from protocol.messages.tasks import Place, Placed, Reply, Task
+from protocol.network.network import Family
+from protocol.picks.by_model import admissible_pairs
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.secure_sum.sums import CuratorSums
+from protocol.stages.knowledge import Knowledge
+from protocol.stages.party_state import PartyState
+from protocol.stages.picked_tables import counts_network, picked_pairs
+from protocol.stages.picking import Picks, check_place, families_of, judge_of, pick_by_model, wire_families
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Variables
+
+
+class PickPairs(Picks):
+    @abstractmethod
+    def offered(self, terms: Terms, task: Place) -> Sequence[Variables]:
+        """The pairs among which the party picks, whether or not they were picked before."""
+
+    def conclude(
+        self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums
+    ) -> Knowledge:
+        (party,) = step.parties
+        reply, culprit = replies[party], terms.plan.members[party].name
+        assert isinstance(reply, Placed)
+        found = tuple(tuple(sorted((child, *parents))) for child, parents in reply.families)
+        taken = picked_pairs(known.families if counts_network(terms.plan) else (), known.further)
+        if len(found) > terms.plan.further[party]:
+            raise FailedCheck(culprit, f"picked {len(found)} pairs, expected at most {terms.plan.further[party]}")
+        for pair in found:
+            if len(set(pair)) != 2 or max(pair) >= terms.domain.count or pair in taken or found.count(pair) > 1:
+                raise FailedCheck(culprit, f"picked {pair}, which is not a new pair of variables")
+        return replace(known, further=(*known.further, *found))
+
+    def check(self, state: PartyState, step: Step, task: Task) -> None:
+        assert isinstance(task, Place)
+        check_place(state, step, task, state.terms.domain.count)
+
+    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+        assert isinstance(task, Place)
+        terms, judge = state.terms, judge_of(state, step, task, rows)
+        sizes = terms.domain.with_merged(task.merged).coarse_sizes
+        taken = picked_pairs(families_of(task) if counts_network(terms.plan) else (), task.further)
+        among = self.offered(terms, task)
+
+        def options(found: Sequence[Family]) -> list[Variables]:
+            return admissible_pairs(sizes, [*taken, *(family.variables for family in found)], among)
+
+        picks = terms.plan.further[state.me]
+        found = pick_by_model(terms, judge, [], picks, step.budget, options, stream)
+        return state, Placed(plan=terms.plan_hash, step=step.name, families=wire_families(found))

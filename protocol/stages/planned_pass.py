@@ -1,0 +1,48 @@
+"""A pass whose tables follow from the plan alone: views of one variable or of several.
+
+It does not know which views these are.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+
+from protocol.errors import CURATOR, FailedCheck
+from protocol.messages.tasks import Count, Task
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.stages.party_state import PartyState
+from protocol.stages.stage import Size
+from protocol.stages.sum_pass import SumPass
+from protocol.stages.task_checks import refuse_masked, refuse_merged
+from protocol.views.cover import Cover
+
+
+class PlannedPass(SumPass):
+    @abstractmethod
+    def cover(self, terms: Terms) -> Cover:
+        """The views that the pass counts."""
+
+    def weights(self, terms: Terms, _cells: Sequence[int]) -> Sequence[int]:
+        return self.cover(terms).weights
+
+    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
+        return min(self.noise_rates(terms, step, self.cover(terms).view_cells))
+
+    def size(self, terms: Terms, _step: Step) -> Size:
+        cover = self.cover(terms)
+        return Size(len(cover.views), cover.cells)
+
+    def cells_by_rate(self, terms: Terms, step: Step) -> dict[Fraction, int]:
+        found: dict[Fraction, int] = {}
+        sizes = self.cover(terms).view_cells
+        for rate, cells in zip(self.noise_rates(terms, step, sizes), sizes, strict=True):
+            found[rate] = found.get(rate, 0) + cells
+        return found
+
+    def check(self, state: PartyState, step: Step, task: Task) -> None:
+        assert isinstance(task, Count)
+        refuse_merged(step, task.merged)
+        if task.tables != self.cover(state.terms).views:
+            raise FailedCheck(CURATOR, f"asks for other views than the plan's in {step.name!r}")
+        refuse_masked(step, task)
