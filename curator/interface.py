@@ -97,7 +97,7 @@ class PlanRequest(_Planned):
     )
 
     def wishes(self) -> dict[str, Any]:
-        """Return the arguments of `protocol.plan.presets.make_plan` besides run, schema and members."""
+        """Return the arguments of `protocol.forecast.recommendation.planned` besides run, schema and members."""
         asked = {name: getattr(self, name) for name in PLAN_OPTIONS}
         return {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
 

@@ -73,7 +73,7 @@ class PlanOptions(BaseModel):
         Preset,
         Option(
             "Preset",
-            "sound: settings that hold against insiders and have measured better; paper: the papers' settings, honestly "
+            "sound: settings that hold against insiders and measured better; paper: the papers' settings, honestly "
             "priced",
             "sound",
             is_basic=True,

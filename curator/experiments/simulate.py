@@ -24,12 +24,11 @@ from curator.results.csv_files import write_table
 from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.forecast.error import predicted
+from protocol.forecast.recommendation import planned
 from protocol.identity import Identity
-from protocol.options import Method, Preset
-from protocol.plan.presets import make_plan
+from protocol.options import Preset, Wanted
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
-from protocol.run.agreement import agree
 from protocol.run.synthesis import synthetic_codes
 from protocol.tables.coding import labels
 from protocol.tables.distance import average_distance
@@ -43,7 +42,7 @@ class Settings:
 
     epsilon: str
     parties: int | None
-    method: Method
+    method: Wanted
     preset: Preset
     partition: str
     wishes: dict[str, Any]
@@ -102,8 +101,8 @@ def prepare(
         member_of(name, len(columns[0]), identity)
         for name, columns, identity in zip(partition.names, own, identities, strict=True)
     ]
-    plan = make_plan("simulation", table.schema, members, epsilon, settings.method, settings.preset, **settings.wishes)
-    return own, agree(plan, table.schema), identities
+    terms = planned("simulation", table.schema, members, epsilon, settings.method, settings.preset, **settings.wishes)
+    return own, terms, identities
 
 
 def _write_synthetic(request: Request, schema: Schema, simulation: Simulation, stream: Stream) -> list[Codes]:

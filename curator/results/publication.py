@@ -29,7 +29,7 @@ from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, edges, s
 from protocol.run.synthesis import synthetic_codes
 from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_domain
 from protocol.tables.coding import labels
-from protocol.tables.domain import Domain
+from protocol.tables.domain import Domain, Merged
 from protocol.tables.marginal import Table
 
 TABLE, NETWORK, TABLES, MANIFEST = "table.csv", "network.json", "tables.json", "manifest.json"
@@ -118,7 +118,9 @@ def tables_json(terms: Terms, known: Knowledge) -> Json:
             {"name": variable.name, "size": variable.size} for variable in counted_domain(terms, known).variables
         ],
         # Merged variables, which follow the plan's own: the variable each is made from, and the group of each category.
-        "merged": [{"variable": base, "groups": list(groups)} for base, groups in known.merged],
+        "merged": _groups_json(known.merged),
+        # Tables with "halved" are over halves of variables instead, which follow the plan's own in the same way.
+        "halves": _groups_json(known.halves),
         "models": models,  # method independent: the number of tables of each party, in order
         "tables": [
             {
@@ -127,6 +129,7 @@ def tables_json(terms: Terms, known: Knowledge) -> Json:
                 "rows": one.rows,
                 "variance": one.table.variance,
                 "counts": one.table.counts.ravel().tolist(),
+                **({"halved": True} if one.is_halved else {}),
             }
             for one in known.released
         ],
@@ -142,12 +145,15 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     """Read back the published knowledge of a finished run, from which more synthetic rows can be drawn at any time."""
     network = json.loads((folder / NETWORK).read_text(encoding="utf-8"))
     content = json.loads((folder / TABLES).read_text(encoding="utf-8"))
-    merged = tuple((one["variable"], tuple(one["groups"])) for one in content["merged"])
-    released = tuple(_released(terms.domain.with_merged(merged), one) for one in content["tables"])
+    merged, halves = (
+        tuple((one["variable"], tuple(one["groups"])) for one in content[name]) for name in ("merged", "halves")
+    )
+    domains = {False: terms.domain.with_merged(merged), True: terms.domain.with_merged(halves)}
+    released = tuple(_released(domains, one) for one in content["tables"])
     networks = [Network(tuple(Family(child, tuple(parents)) for child, *parents in n)) for n in network["networks"]]
     empty = np.zeros((terms.domain.count, terms.domain.count))
     if not content["models"]:
-        return Knowledge(empty, networks[0].families, released=released, merged=merged)
+        return Knowledge(empty, networks[0].families, released=released, merged=merged, halves=halves)
     tables = iter(one.table for one in released)
     models = tuple(
         LocalModel(own, tuple(next(tables) for _ in range(count)), rows)
@@ -156,10 +162,14 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     return Knowledge(empty, released=released, models=models)
 
 
-def _released(domain: Domain, one: Json) -> Released:
-    variables = tuple(one["variables"])
-    counts = np.array(one["counts"], dtype=np.int64).reshape(domain.shape(variables))
-    return Released(one["step"], Table(variables, counts, one["variance"]), one["rows"])
+def _released(domains: Mapping[bool, Domain], one: Json) -> Released:
+    variables, is_halved = tuple(one["variables"]), one.get("halved", False)
+    counts = np.array(one["counts"], dtype=np.int64).reshape(domains[is_halved].shape(variables))
+    return Released(one["step"], Table(variables, counts, one["variance"]), one["rows"], is_halved)
+
+
+def _groups_json(merged: Sequence[Merged]) -> list[Json]:
+    return [{"variable": base, "groups": list(groups)} for base, groups in merged]
 
 
 def _manifest(

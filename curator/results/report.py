@@ -108,9 +108,13 @@ def _expectations(terms: Terms) -> Json:
 
 def _released(terms: Terms, known: Knowledge) -> list[Json]:
     """Return the variables and the noise of every released table."""
-    counted = counted_domain(terms, known)
+    counted, halved = counted_domain(terms, known), terms.domain.with_merged(known.halves)
     return [
-        {"step": one.step, "variables": counted.names(one.table.variables), "variance": one.table.variance}
+        {
+            "step": one.step,
+            "variables": (halved if one.is_halved else counted).names(one.table.variables),
+            "variance": one.table.variance,
+        }
         for one in known.released
     ]
 

@@ -92,10 +92,10 @@ def _sources(terms: Terms, known: Knowledge) -> list[_Source]:
         return [_local_source(model) for model in known.models]
     rows = terms.plan.total_rows
     from_all = terms.plan.estimate == "graphical-model"
-    whole = [one for one in known.released if one.rows == rows]
-    behind = [one for one in whole if from_all or one.step == "parameters"]
-    own, fitted = (tuple(one.table for one in some if not _is_merged(terms, one.table)) for some in (whole, behind))
-    variances = tuple(one.table.variance for one in behind)
+    whole = known.heard(rows)
+    behind = whole if from_all else [one.table for one in known.released if one.step == "parameters"]
+    own, fitted = (tuple(table for table in some if not _is_merged(terms, table)) for some in (whole, behind))
+    variances = tuple(table.variance for table in behind)
     return [_Source(own, fitted, tuple(_spread(terms, known)), variances, known.network, rows)]
 
 
@@ -108,7 +108,7 @@ def _is_merged(terms: Terms, table: Table) -> bool:
 
 
 def _spread(terms: Terms, known: Knowledge) -> Iterator[Table]:
-    domain, tables = counted_domain(terms, known), [one.table for one in known.released]
+    domain, tables = counted_domain(terms, known), known.heard(terms.plan.total_rows)
     alone = {table.variables[0]: table for table in tables if len(table.variables) == 1}
     merging = Merging.of(domain, alone, terms.plan.total_rows)
     for table in tables:

@@ -11,8 +11,8 @@ from curator.interface import PlanRequest
 from protocol.exact import canonical_json, digest
 from protocol.forecast.costs import forecast
 from protocol.forecast.error import predicted
+from protocol.forecast.recommendation import planned
 from protocol.plan.plan import Member, Plan
-from protocol.plan.presets import make_plan
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
@@ -28,7 +28,7 @@ def terms_for(
     run: str, request: PlanRequest, schema: Schema, members: Sequence[Member], smallest_key: int = SMALLEST_BITS
 ) -> Terms:
     """Return the terms of a request. Raise PlanError if it cannot be met."""
-    return agree(make_plan(run, schema, members, **request.wishes()), schema, smallest_key)
+    return planned(run, schema, members, smallest_key=smallest_key, **request.wishes())
 
 
 def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> Terms:

@@ -36,8 +36,8 @@ def _about_the_run(policy: Policy, plan: Plan) -> Iterator[str]:
         yield f"the method is {plan.method}, allowed are {_listed(policy.methods)}"
     if plan.method != "independent" and plan.noise not in policy.noise:
         yield f"the noise is {plan.noise}, allowed are {_listed(policy.noise)}"
-    if plan.method == "dp-subn" and plan.split[2] and plan.update not in policy.updates:
-        yield f"the update is {plan.update}, allowed are {_listed(policy.updates)}"
+    if plan.rule and plan.split[2] and plan.rule not in policy.updates:
+        yield f"the update is {plan.rule}, allowed are {_listed(policy.updates)}"
     if plan.parties < policy.smallest_parties:
         yield f"it has {plan.parties} parties, at least {policy.smallest_parties} are needed"
     for member in plan.members:

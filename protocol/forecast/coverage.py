@@ -14,7 +14,9 @@ from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks,
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 
-_SENSITIVITY = {"R": 3, "F": 1, "M": 1}  # of a score, in rows; score I chooses nearly at random below epsilon 1
+# Of a score, in rows, per unit of strength; score I chooses nearly at random below epsilon 1. Score M, which looks away
+# from levels, sees about 0.6 of a dependence.
+_SENSITIVITY = {"R": 3, "F": 1, "M": 1.6}
 _LARGEST_GAIN = 10  # upper limit on how much more likely strong pairs are picked; there are only so many of them
 
 

@@ -12,8 +12,8 @@ from protocol.forecast.coverage import Counted, Evidence, kinds_of, left_out, li
 from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
-from protocol.plan.terms import Terms
-from protocol.stages.picked_tables import coming_noise
+from protocol.plan.terms import FRONTIER_DEGREE, Terms
+from protocol.stages.picked_tables import PASSES, coming_noise
 from protocol.stages.registry import stage_of
 
 _UNITS = 10**9  # to which a table's share of a budget is rounded
@@ -45,27 +45,39 @@ def evidence_of_picks(terms: Terms) -> Evidence:
 
 
 def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:
-    step = next(step for step in terms.steps if step.stage == "correlations")
-    rates = stage_of(terms, step).noise_rates(terms, step, terms.cover.view_cells)
+    step = next(step for step in terms.steps if step.stage == "levels")
+    cover = terms.single_cover
+    rates = stage_of(terms, step).noise_rates(terms, step, cover.view_cells)
     return {
         sizes[view[0]]: terms.plan.noise_mode.retained_variance(rate)
-        for view, rate in zip(terms.cover.views, rates, strict=True)
+        for view, rate in zip(cover.views, rates, strict=True)
     }
 
 
 def _rounds(terms: Terms, pairs: int) -> Iterator[_Round]:
     """The picks of the tree, except for its very first variable, which is drawn at random; then the further pairs."""
     plan = terms.plan
-    passes = [step for step in terms.steps if step.stage in ("tables", "parameters")]
+    passes = [step for step in terms.steps if step.stage in PASSES]
     tree = tuple(step for step in terms.steps if step.stage == "initial")
     if tree and pairs:
         first = tree[0].parties[0]
         picks = tuple(count - (party == first) for party, count in enumerate(plan.picks))
         yield _Round(tree, picks, passes[0], max(1, terms.domain.count // 2))
+    if plan.rule == "turns":
+        turns = [step for step in terms.steps if step.stage == "frontier"]
+        yield from (_turn(terms, turn, counting, pairs) for turn, counting in zip(turns, passes[1:], strict=True))
+        return
     further = [step for step in terms.steps if step.stage == "further"]
     for round_, counting in enumerate(passes[1:]):
         each = len(further) // plan.guided_rounds
         yield _Round(tuple(further[round_ * each : (round_ + 1) * each]), plan.further, counting, pairs)
+
+
+def _turn(terms: Terms, turn: Step, counting: Step, pairs: int) -> _Round:
+    """One party's picks among the pairs of the frontier."""
+    (party,) = turn.parties
+    picks = tuple(count if other == party else 0 for other, count in enumerate(terms.plan.further))
+    return _Round((turn,), picks, counting, min(pairs, FRONTIER_DEGREE * terms.domain.count))
 
 
 def _mean_preference(plan: Plan, one: _Round) -> float:

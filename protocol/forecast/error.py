@@ -94,9 +94,12 @@ def _not_predicted(why: str) -> Prediction:
 
 
 def _evidence(terms: Terms) -> Sequence[Evidence]:
-    if terms.plan.estimate != "graphical-model":
+    plan = terms.plan
+    if plan.method == "dp-subn" and not plan.picks_pairs:
         return evidence_of_networks(terms)
-    return [evidence_of_views(terms) if terms.plan.views == "pairs" else evidence_of_picks(terms)]
+    if plan.estimate != "graphical-model":
+        return evidence_of_networks(terms)
+    return [evidence_of_views(terms) if plan.views == "pairs" else evidence_of_picks(terms)]
 
 
 def _parts(found: Evidence) -> Iterator[_Part]:

@@ -93,9 +93,7 @@ def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
     return [(child, *parent) for child in outside for parent in [(), *((p,) for p in placed)]]
 
 
-def admissible_pairs(
-    sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables]
-) -> list[Variables]:
+def admissible_pairs(sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables]) -> list[Variables]:
     """Those of the pairs for which a model of the taken tables has room, and which are not taken yet."""
     now, held = model_cells(sizes, taken), {tuple(sorted(pair)) for pair in taken}
     # Adding one variable of the pair to every clique gives a model that holds the pair. Often there is room for that.

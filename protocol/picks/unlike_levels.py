@@ -44,8 +44,8 @@ def distances(
         turned = differences[places[0]].shape[0] < differences[places[0]].shape[1]
         axes = (1, 0) if turned else (0, 1)
         one, other = ([levels[place][axis] for place in places] for axis in axes)
-        stacked = (np.stack([each[place].transpose(axes) for place in places]) for each in (differences, blurs))
-        found[places] = _Search(*stacked, np.stack(one), np.stack(other)).run(allowed)
+        difference, blur = (np.stack([each[p].transpose(axes) for p in places]) for each in (differences, blurs))
+        found[places] = _Search(difference, blur, np.stack(one), np.stack(other)).run(allowed)
     return found
 
 

@@ -41,12 +41,20 @@ class Member(Frozen):
     exchange_key: Annotated[bytes, Field(min_length=32, max_length=32)]
 
 
+class Weighed(Frozen):
+    """A method that a recommendation has weighed, with its predicted error."""
+
+    method: Method
+    error: Exact | None  # None where public numbers do not tell it, or the plan cannot be run
+    why: str
+
+
 class Plan(Frozen, PlanOptions):
     """What the operator may choose (`PlanOptions`), and what follows for this run and from the preset."""
 
     version: Literal[1] = 1
     method: Method
-    is_recommended: bool = False  # whether the method was left to the prediction (`protocol.forecast.recommendation`)
+    weighed: tuple[Weighed, ...] = ()  # method recommended: the methods among which the prediction chose
     run: Name
     schema_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     members: tuple[Member, ...]

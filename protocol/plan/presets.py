@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.options import Method, Preset, Privacy
-from protocol.plan.plan import Member, Plan
+from protocol.plan.plan import Member, Plan, Weighed
 from protocol.plan.tuning import tuned
 from protocol.privacy.mechanisms import DEFINITIONS
 from protocol.tables.encoding import Encoding
@@ -81,7 +81,7 @@ def make_plan(
     epsilon: Fraction,
     method: Method = "guided",
     preset: Preset = "sound",
-    is_recommended: bool = False,
+    weighed: tuple[Weighed, ...] = (),
     **wishes: Any,
 ) -> Plan:
     """The preset's plan with the operator's wishes in it (None means no wish)."""
@@ -92,6 +92,8 @@ def make_plan(
     variables = Encoding.of(schema, chosen["encoding"]).domain
     if pair_by_pair:
         chosen |= _tuned(method, variables.sizes[: variables.count], members, epsilon, chosen) | asked
+    elif _hears_everything(method, preset, chosen):
+        chosen.setdefault("estimate", "graphical-model")
     chosen.setdefault("score", _score(method, preset, variables.is_binary))
     chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
@@ -104,7 +106,7 @@ def make_plan(
             members=tuple(members),
             method=method,
             preset=preset,
-            is_recommended=is_recommended,
+            weighed=weighed,
             epsilon=epsilon,
             **chosen,
         )
@@ -119,6 +121,11 @@ def _check_wishes(method: Method, preset: Preset, asked: dict[str, Any]) -> None
         raise PlanError("method guided is in no paper: choose preset sound, or method dp-subn for the paper's phases")
     if asked.get("update") is not None and method != "dp-subn":
         raise PlanError(f"update={asked['update']} belongs to method dp-subn, not to {method}: leave it out")
+
+
+def _hears_everything(method: Method, preset: Preset, chosen: dict[str, Any]) -> bool:
+    """Whether rows are drawn from a model of every table: it needs whole attributes."""
+    return method == "dp-subn" and preset == "sound" and chosen["encoding"] == "native"
 
 
 def picks_pairs(method: Method, preset: Preset, asked: dict[str, Any]) -> bool:

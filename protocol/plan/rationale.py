@@ -5,7 +5,7 @@ It does not know rows, and it decides nothing: `protocol.plan.presets` and `prot
 
 from fractions import Fraction
 
-from protocol.plan.plan import Plan
+from protocol.plan.plan import Plan, Weighed
 from protocol.plan.terms import Terms
 from protocol.plan.tuning import Tuning, tuned
 
@@ -15,22 +15,36 @@ _METHODS = {
     "independent": "every party models its own rows alone, with all of epsilon and a full share of noise",
 }
 _PHASES = ("counting {first}", "choosing pairs privately", "counting the pairs chosen first", "counting {last}")
-_CLASSICAL = ("measuring correlations", "choosing the first network", "updating the network", "counting its tables")
+_CLASSICAL = ("correlations", "the first network", "the updates", "the last tables")
 
 
 def reasons(terms: Terms) -> tuple[str, ...]:
     plan = terms.plan
-    if plan.method != "dp-subn":
-        return (_sentence(_METHODS[plan.method]),)
-    return (_about_budget(terms), _sentence(_division(plan)), _sentence(_about_noise(plan)))
+    if plan.method in _METHODS:
+        return (*_recommendation(plan), _sentence(_METHODS[plan.method]))
+    return (*_recommendation(plan), _about_budget(terms), _sentence(_division(plan)), _sentence(_about_noise(plan)))
+
+
+def _recommendation(plan: Plan) -> tuple[str, ...]:
+    """Why this method was recommended, if it was."""
+    if not plan.weighed:
+        return ()
+    found = "; ".join(f"{one.method} {_expected(one)}" for one in plan.weighed)
+    return (f"Method {plan.method} is recommended here: {found}.",)
+
+
+def _expected(one: Weighed) -> str:
+    if one.error is None:
+        return f"has no predicted error ({one.why})"
+    return f"is predicted to be off by {float(one.error):.3g}"
 
 
 def _about_budget(terms: Terms) -> str:
     plan = terms.plan
     if plan.preset == "paper":
         return "The settings are the paper's, at the price that they really cost."
-    if plan.score != "M":
-        return "The phases are the paper's with better settings, as requested; they are not tuned to this schema."
+    if not plan.picks_pairs:
+        return "The phases count whole families of a network, as requested; they are not tuned to this schema."
     found = _tuning(terms)
     if not _is_of(plan, found):
         return "The budget is divided as requested, not as tuned to this schema."
@@ -39,6 +53,8 @@ def _about_budget(terms: Terms) -> str:
 
 
 def _what_is_counted(plan: Plan) -> str:
+    if plan.rule == "turns":
+        return _five_phases(plan)
     if plan.views == "pairs":
         return "With this budget every pair of columns can be counted, several pairs at a time in views."
     tree = "a tree of pairs is counted where a pair is worth its noise"
@@ -51,10 +67,25 @@ def _what_is_counted(plan: Plan) -> str:
     )
 
 
+def _five_phases(plan: Plan) -> str:
+    """What each of DP-SUBN's phases counts or picks."""
+    turns = sum(map(bool, plan.further))
+    each = f"{turns} parties in turn pick up to {sum(plan.further)} pairs in the search frontier, and all count them"
+    if plan.views == "pairs":
+        return (
+            "With this budget every pair of columns can be counted, several at a time in views. The first network "
+            f"and the updates get what they are worth beside that: {each}."
+        )
+    return (
+        "Every column is counted alone, and views of halves of columns measure how strongly pairs depend. "
+        f"The parties place the first network, all count its pairs, then {each}."
+    )
+
+
 def _tuning(terms: Terms) -> Tuning:
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
     budget = sum(plan.split, Fraction(0))
-    return tuned(sizes, [member.rows for member in plan.members], budget, plan.definition, plan.insiders)
+    return tuned(plan.method, sizes, [member.rows for member in plan.members], budget, plan.definition, plan.insiders)
 
 
 def _is_of(plan: Plan, found: Tuning) -> bool:
@@ -64,9 +95,14 @@ def _is_of(plan: Plan, found: Tuning) -> bool:
 
 def _division(plan: Plan) -> str:
     whole = sum(plan.split, Fraction(0))
+    if plan.method == "dp-subn":
+        shares = [
+            f"{_percent(share / whole)} for {word}" for share, word in zip(plan.split, _CLASSICAL, strict=True) if share
+        ]
+        return f"the budget is divided: {', '.join(shares)}"
     first = "all pairs by views" if plan.views == "pairs" else "every column alone"
     last = "the pairs chosen last" if plan.guided_rounds else "the pairs chosen" if plan.split[1] else "what is left"
-    words = [word.format(first=first, last=last) for word in (_PHASES if plan.score == "M" else _CLASSICAL)]
+    words = [word.format(first=first, last=last) for word in _PHASES]
     shared = [f"{_percent(share / whole)} for {word}" for share, word in zip(plan.split, words, strict=True) if share]
     return f"the budget is divided: {', '.join(shared)}"
 

@@ -41,8 +41,6 @@ class Step:
         return self.charges.get(party, (Fraction(0), Fraction(0)))[1]
 
 
-def shared_step(
-    name: str, stage: StageName, everybody: tuple[int, ...], budget: Fraction, tables: int = 0
-) -> Step:
+def shared_step(name: str, stage: StageName, everybody: tuple[int, ...], budget: Fraction, tables: int = 0) -> Step:
     """A step that every party answers at the same cost."""
     return Step(name, stage, everybody, budget, dict.fromkeys(everybody, budget), tables)

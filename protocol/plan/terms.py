@@ -18,7 +18,6 @@ from protocol.tables.encoding import Block, Encoding
 from protocol.tables.schema import Schema
 from protocol.views.cover import LARGEST_VIEW, Cover, cover, single_views
 
-
 FRONTIER_DEGREE = 4  # parents of a variable in the frontier, where pairs are picked from it
 
 

@@ -22,6 +22,7 @@ _LARGEST_PAIR = 16  # cells; with larger pairs views cannot pay, and the search 
 _LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts of the budget for views; the last pass gets one part
 _NARROWEST_RATE = Fraction(1, 20_000)  # of Laplace noise in shares
 _FEWEST_IN_TURNS = 2  # further pairs, however small the budget
+_LEAST_PART = Fraction(1, 100)  # of the budget: for picks, and for all that is counted after them, beside views
 _WIDTH_TO_SPARE = 4  # how many times narrower than the widest possible the noise beside views is
 OF_HALVES = Fraction(1, 6)  # of phase 1's budget: views of halves, beside every variable alone
 _VIEWS_PAY = 0.12  # expected distance of a pair's table from the true table, below which all pairs are counted
@@ -100,14 +101,14 @@ def _in_turns(
 def _beside_views(guided: Tuning, rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition) -> Tuning:
     """Where views count every pair, the other phases get as little as their noise can be drawn for."""
     further = proportional_counts(len(rows), rows)
-    widest = Fraction(1, 100) / len(rows)
+    each = _LEAST_PART / len(rows)
     if not definition.grows_by_root:
-        widest = max(widest, _NARROWEST_RATE / definition.rate(Fraction(1)) * _WIDTH_TO_SPARE / budget)
-    last = widest * next(own for own in reversed(further) if own)
-    updates = widest * (sum(further)) - last
-    picks = Fraction(1, 100)
-    shares = (1 - picks - last - updates * Fraction(10, 9) - picks / 2, picks, updates * Fraction(10, 9) + picks / 2, last)
-    return Tuning("pairs", shares, further, guided.why)
+        each = max(each, _WIDTH_TO_SPARE * _NARROWEST_RATE / definition.rate(budget))
+    last = each * next(own for own in reversed(further) if own)
+    updates = each * sum(further) - last + _LEAST_PART
+    views = 1 - _LEAST_PART - updates - last
+    why = f"{guided.why.partition(',')[0]}, so that picks can find little more"
+    return Tuning("pairs", (views, _LEAST_PART, updates, last), further, why)
 
 
 def _holds(support: float) -> str:

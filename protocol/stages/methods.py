@@ -56,7 +56,7 @@ class DpSubn(MethodDefinition):
         "parameters": (),
     }
 
-    def steps(self, plan: Plan, everybody: Everybody, variables: int) -> list[Step]:
+    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
         _, e2, e3, e4 = plan.split
         found = first_phase(plan, everybody)
         if e2:
@@ -134,7 +134,8 @@ METHODS: Mapping[Method, MethodDefinition] = {
 
 def first_phase(plan: Plan, everybody: Everybody) -> list[Step]:
     """The passes before any pick: views of every pair, every variable alone, or these and views of halves."""
-    budget, found = plan.split[0], []
+    budget = plan.split[0]
+    found: list[Step] = []
     if not budget:
         return found
     for_views = budget * (OF_HALVES if plan.views == "halves" else 1)

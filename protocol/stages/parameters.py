@@ -58,10 +58,12 @@ class Parameters(SumPass):
         known = known.with_released(step, self.opened(terms, step, known, replies, sums), plan.total_rows)
         if plan.estimate != "graphical-model":
             return known
-        network = network_of(known.heard(plan.total_rows), counted_domain(terms, known), plan.total_rows, plan.definition)
+        tables = known.heard(plan.total_rows)
+        network = network_of(tables, counted_domain(terms, known), plan.total_rows, plan.definition)
         return replace(known, families=network.families)
 
 
 def _chooses_openly(terms: Terms) -> bool:
     plan = terms.plan
-    return plan.method in ("dp-subn", "guided") and plan.views == "pairs" and bool(plan.split[0]) and not any(plan.split[1:3])
+    has_model = plan.method in ("dp-subn", "guided")
+    return has_model and plan.views == "pairs" and bool(plan.split[0]) and not any(plan.split[1:3])
