@@ -129,7 +129,7 @@ def _check_model(terms: Terms) -> None:
         raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
     if plan.method == "dp-subn" and plan.rule is None:
         raise PlanError(f"method dp-subn needs an update rule: choose one of {', '.join(get_args(Update))}")
-    if plan.views == ("halves" if plan.method == "guided" else "single"):
+    if plan.views == ("halves" if plan.method == "guided" else "single") and terms.domain.count > 1:
         raise PlanError(f"method {plan.method} has no views={plan.views}: choose another")
     if plan.estimate == "graphical-model" and plan.encoding != "native":
         raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")

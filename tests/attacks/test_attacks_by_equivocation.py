@@ -90,7 +90,7 @@ class TestCuratorMergesCategoriesForSomeOnly:
     def opened(self, noise: str, secret: SecretKey) -> Vector:
         split = tuple(map(Fraction, ("1/10", "1/10", "1/5", "1/5")))
         rows = (200, 200, 200)
-        terms = terms_of(CITIES, rows, 1, noise=noise, update="guided", views="single", split=split, further=(1, 0, 0))
+        terms = terms_of(CITIES, rows, 1, noise=noise, method="guided", views="single", split=split, further=(1, 0, 0))
         driver = Driver(terms, random_codes(CITIES, rows), secret).run_to("parameters")
         blobs, asked = [], counts(driver)
         turned = tuple((base, tuple(max(groups) - group for group in groups)) for base, groups in asked[0].merged)

@@ -39,7 +39,7 @@ RULES: Mapping[str, Any] = {
     "accept": "auto",
     "epsilon_per_run": "1000000",
     "delta_per_run": "1e-3",
-    "updates": ["accumulate", "joint", "replace", "guided"],
+    "updates": ["turns", "accumulate", "joint", "replace"],
     "smallest_insiders": 0,
 }
 

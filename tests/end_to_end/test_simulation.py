@@ -81,7 +81,7 @@ def test_every_combination_runs_without_cryptography(insiders, noise, update, ch
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("preset", ["paper", "recommended"])
+@pytest.mark.parametrize("preset", ["paper", "sound"])
 @pytest.mark.parametrize("schema", [BITS, MIXED], ids=["bits", "mixed"])
 def test_every_preset_runs_with_real_cryptography(method, preset, schema):
     done, _ = run(schema, 3, True, method=method, preset=preset)

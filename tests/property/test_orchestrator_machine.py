@@ -39,7 +39,7 @@ ROWS = (7, 5, 3)
 WAYS = [
     {"noise": "selected", "update": "accumulate"},
     {"noise": "distributed", "update": "accumulate"},
-    {"noise": "selected", "update": "guided"},
+    {"noise": "selected", "method": "guided"},
     {"noise": "selected", "update": "joint"},
     {"noise": "local", "update": "replace", "insiders": 0},
     {"noise": "distributed", "method": "dp-ccbn", "degree": 1},

@@ -95,7 +95,7 @@ def _fixed(method: str, epsilon: Fraction = Fraction(1)) -> dict[str, Any]:
     if method != "dp-subn":
         return {}
     split = tuple(Fraction(share, 20) * epsilon for share in (5, 2, 8, 5))
-    return {"update": "guided", "views": "single", "further": (1, 1, 0), "split": split}
+    return {"method": "guided", "views": "single", "further": (1, 1, 0), "split": split}
 
 
 def test_parties_of_unequal_sizes_that_stand_alone_count_by_their_rows():

@@ -23,7 +23,7 @@ VARIABLES = st.lists(INDEX, max_size=4).map(tuple)
 
 @cache
 def at(step: str) -> tuple[Driver, Task]:
-    terms = terms_of(CITIES, ROWS, 20, update="guided", views="single", noise="local", further=(1, 1))
+    terms = terms_of(CITIES, ROWS, 20, method="guided", views="single", noise="local", further=(1, 1))
     run = Driver(terms, random_codes(CITIES, ROWS), clear=True).run_to(step)
     return run, run.tasks()[0]
 

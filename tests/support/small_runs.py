@@ -82,9 +82,12 @@ def members(rows: Sequence[int]) -> list[Member]:
 
 
 def plan_of(schema: Schema = BITS, rows: Sequence[int] = (30, 20, 10), epsilon: object = 1, **wishes: Any) -> Plan:
-    """The papers' phases, unless `update` or `preset` says otherwise: `update=None` leaves the choice to the preset."""
-    if "preset" not in wishes:
+    """DP-SUBN over whole families of a network, unless method, update or preset say otherwise."""
+    wishes = {"method": "dp-subn"} | wishes
+    if "preset" not in wishes and wishes["method"] == "dp-subn":
         wishes = {"update": "accumulate"} | wishes
+        if wishes["update"] != "turns":
+            wishes = {"estimate": "network"} | wishes
     return make_plan("test", schema, members(rows), Fraction(str(epsilon)), **({"key_bits": SMALL_BITS} | wishes))
 
 

@@ -22,12 +22,18 @@ RUNS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "guided over mixed attributes": (
         MIXED,
         (400, 250, 150),
-        {"split": SPLIT, "update": "guided", "further": (1, 1, 0), "rounds": 1},
+        {"split": SPLIT, "method": "guided", "further": (1, 1, 0), "rounds": 1},
     ),
     "guided with merged categories": (
         CITIES,
         (400, 250, 150),
-        {"split": SPLIT, "update": "guided", "views": "single", "further": (1, 0, 0), "rounds": 1},
+        {"split": SPLIT, "method": "guided", "views": "single", "further": (1, 0, 0), "rounds": 1},
+    ),
+    "turns over bits": (BITS, (300, 200), {"update": "turns"}),
+    "turns over halves": (
+        CITIES,
+        (400, 250, 150),
+        {"split": SPLIT, "update": "turns", "views": "halves", "merging": True, "further": (1, 0, 1)},
     ),
     "replace over bits": (BITS, (300, 200), {"split": (*SPLIT[:3], Fraction(1, 2)), "update": "replace"}),
     "zcdp over mixed attributes": (MIXED, (400, 250, 150), {"privacy": "zcdp", "noise": "distributed"}),

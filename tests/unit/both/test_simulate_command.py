@@ -125,7 +125,7 @@ def test_real_cryptography_is_the_default(world):
 
 
 @pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
-@pytest.mark.parametrize("preset", ["recommended", "paper"])
+@pytest.mark.parametrize("preset", ["sound", "paper"])
 def test_every_method_and_preset_runs(world, method, preset):
     assert world.run("--method", method, "--preset", preset)[0] == 0
     assert (world.manifest()["method"], world.manifest()["preset"]) == (method, preset)

@@ -52,46 +52,29 @@ def test_choices_that_need_words_have_them(name: str) -> None:
 
 
 def said(name: str) -> str:
-    """The default's first word: what the recommended preset takes."""
+    """The default's first word: what the preset takes for dp-subn."""
     return PLAN_OPTIONS[name].words.default.split(";")[0]
 
 
-def test_the_defaults_are_those_of_the_recommended_preset() -> None:
-    plan = plan_of(MIXED, update=None, key_bits=None)
-    for name in (
-        "method",
-        "preset",
-        "privacy",
-        "insiders",
-        "noise",
-        "update",
-        "encoding",
-        "choice",
-        "theta",
-        "key_bits",
-    ):
+def test_the_defaults_are_those_of_the_sound_preset() -> None:
+    plan = plan_of(MIXED, preset="sound", key_bits=None)
+    for name in ("preset", "privacy", "insiders", "noise", "update", "encoding", "choice", "theta", "key_bits"):
         assert said(name) == str(getattr(plan, name)), name
-    assert said("score") == plan.score
+    assert said("score").startswith(f"{plan.score} where pairs are picked")
+    assert said("method") == "recommended"
     assert plan.rows == plan.total_rows
     assert plan.degree is None
-    assert Fraction(said("delta")) == plan_of(MIXED, update=None, privacy="zcdp").delta
+    assert Fraction(said("delta")) == plan_of(MIXED, preset="sound", privacy="zcdp").delta
 
 
 def test_what_is_said_of_other_defaults_is_true() -> None:
     paper = plan_of(preset="paper")
-    assert f"with preset paper {paper.insiders}" in PLAN_OPTIONS["insiders"].words.default
-    assert f"with preset paper {paper.update}" in PLAN_OPTIONS["update"].words.default
-    assert f"with preset paper {paper.encoding}" in PLAN_OPTIONS["encoding"].words.default
-    assert f"with preset paper {paper.rounds}" in PLAN_OPTIONS["rounds"].words.default
-    assert f"with preset paper {paper.score}" in PLAN_OPTIONS["score"].words.default
+    for name in ("insiders", "update", "encoding", "score"):
+        assert f"with preset paper {getattr(paper, name)}" in PLAN_OPTIONS[name].words.default
     assert f"preset paper {paper.choice}" in PLAN_OPTIONS["choice"].words.default
-    assert (
-        f"in the papers' networks {plan_of(theta=Fraction(5), update=None).update}"
-        in PLAN_OPTIONS["update"].words.default
-    )
-    networks = plan_of(BITS, update="joint")
-    assert f"joint: {networks.rounds}," in PLAN_OPTIONS["rounds"].words.default
-    assert f"in the papers' networks {networks.noise}" in PLAN_OPTIONS["noise"].words.default
-    assert f"in the papers' networks {networks.score} for bits" in PLAN_OPTIONS["score"].words.default
+    families = plan_of(BITS, update="joint")
+    assert f"joint: {families.rounds}" in PLAN_OPTIONS["rounds"].words.default
+    assert f"with method guided {plan_of(method='guided').noise}" in PLAN_OPTIONS["noise"].words.default
+    assert f"else {families.score} for bits" in PLAN_OPTIONS["score"].words.default
     assert f"{plan_of(MIXED, update='joint').score} otherwise" in PLAN_OPTIONS["score"].words.default
     assert f"with method independent {plan_of(method='independent').theta}" in PLAN_OPTIONS["theta"].words.default

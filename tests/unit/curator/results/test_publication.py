@@ -13,7 +13,7 @@ from tests.support.curator import Desk, OneKey
 from tests.support.small_runs import CITIES, MIXED, NO_NOISE, pooled
 
 WAYS = [
-    {"update": "guided"},
+    {"method": "guided"},
     {"update": "accumulate"},
     {"update": "joint", "encoding": "hierarchical"},
     {"method": "dp-ccbn", "degree": 1},
@@ -53,7 +53,7 @@ def test_what_was_published_draws_the_same_rows(tmp_path, small_secret, wishes):
 
 def test_merged_categories_are_published_and_read_back(tmp_path, small_secret):
     desk = Desk(tmp_path, schema=CITIES, rows=(400, 250), crypto=OneKey(small_secret))
-    run = desk.run(noise="distributed", epsilon="1", update="guided", split=["1/10", "1/10", "2/5", "2/5"])
+    run = desk.run(noise="distributed", epsilon="1", method="guided", split=["1/10", "1/10", "2/5", "2/5"])
     desk.finish(run)
     folder, terms = desk.orchestrator.folder(run), desk.views.terms(run)
     content = json.loads((folder / "tables.json").read_text())

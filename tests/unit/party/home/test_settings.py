@@ -102,10 +102,10 @@ def test_rules_by_column_are_read(home):
             "= { age = 3 }",
             "datasets.patients.out_of_range.age: found 3, expected 'refuse', 'clamp' or 'missing'",
         ),
-        ('["accumulate", "joint", "guided"]', "[]", "policy.updates: is empty; expected at least one entry"),
-        ('["accumulate", "joint", "guided"]', '"joint"', "policy.updates: found 'joint', expected a list in brackets"),
+        ('["turns", "accumulate", "joint"]', "[]", "policy.updates: is empty; expected at least one entry"),
+        ('["turns", "accumulate", "joint"]', '"joint"', "policy.updates: found 'joint', expected a list in brackets"),
         (
-            '["accumulate", "joint", "guided"]',
+            '["turns", "accumulate", "joint"]',
             "[1]",
             "policy.updates.0: found 1, expected 'accumulate', 'replace', 'joint' or 'guided'",
         ),

@@ -91,7 +91,7 @@ def test_the_strongest_pairs_and_picks_that_lean_are_stronger_than_the_mean():
         pytest.param("2", {"privacy": "zcdp", "noise": "distributed"}, marks=pytest.mark.exhaustive),
         ("0.5", {"method": "independent"}),
         ("0.5", {"method": "dp-ccbn"}),
-        ("1", {"update": "accumulate"}),
+        ("1", {"method": "dp-subn", "update": "accumulate"}),
     ],
 )
 def test_runs_over_made_up_rows_err_as_predicted(epsilon, wishes):
@@ -132,9 +132,9 @@ def test_of_noise_no_more_dependence_is_believed_than_tables_have():
 
 def test_what_public_numbers_do_not_tell_is_not_predicted_and_says_why():
     two_valued = (2,) * 16
-    parts = predicted(terms_of(SIZES, preset="paper"))
+    parts = predicted(terms_of(SIZES, method="dp-subn", preset="paper"))
     weak = predicted(terms_of(two_valued, method="independent"))
-    by_views = {"update": "guided", "views": "pairs", "further": (0, 0, 0)}
+    by_views = {"method": "guided", "views": "pairs", "further": (0, 0, 0)}
     split = (Fraction(19, 100), Fraction(0), Fraction(0), Fraction(1, 100))
     drowned = predicted(terms_of(two_valued, "0.2", rows=2_000, split=split, **by_views))
     alone = predicted(terms_of((5,)))

@@ -42,7 +42,7 @@ def test_the_plan_arrives_with_its_hash():
 
 def test_a_plan_with_the_longest_epsilon_arrives():
     longest = "9" * 40 + "." + "7" * 40
-    for preset in ("paper", "recommended"):
+    for preset in ("paper", "sound"):
         plan = plan_of(epsilon=longest, preset=preset, rows=(30, 20, 10, 7, 7, 7, 7))
         invitation = Invitation(plan=plan.hash(), step="joining", proposal=plan, schema_text="{}")
         assert decode(encode(invitation), "curator").proposal == plan

@@ -75,7 +75,7 @@ def guided(step: str, **wishes) -> Driver:
     """Little for single variables, so that most cities are merged; party-2 keeps no noise."""
     split = tuple(map(Fraction, ("1/10", "1/5", "1/5", "1/5")))
     wishes = {"further": (1, 0), "noise": "selected", "insiders": 0} | wishes
-    terms = terms_of(CITIES, ROWS, 1, update="guided", views="single", split=split, **wishes)
+    terms = terms_of(CITIES, ROWS, 1, method="guided", views="single", split=split, **wishes)
     return Driver(terms, random_codes(CITIES, ROWS), clear=True).run_to(step)
 
 
@@ -133,9 +133,9 @@ def test_merging_needs_a_plan_with_it_and_known_counts():
     run = guided("tables/1", merging=False)
     task = run.tasks()[0].model_copy(update={"merged": ((1, (0, 0, 1)),)})
     assert refused(run, task) == "curator: merges categories in 'tables/1', where the plan merges none"
-    run = guided("correlations")
+    run = guided("levels")
     task = run.tasks()[0].model_copy(update={"merged": ((1, (0, 0, 1)),)})
-    assert refused(run, task) == "curator: merges categories in 'correlations', where the plan merges none"
+    assert refused(run, task) == "curator: merges categories in 'levels', where the plan merges none"
 
 
 def refused(run: Driver, task) -> str:
@@ -219,7 +219,7 @@ def test_further_pairs_are_pairs_and_no_more_than_were_picked(further, complaint
 
 def test_a_model_larger_than_any_is_refused_before_it_is_looked_at():
     sizes = (400, 400, 400)
-    terms = terms_of(wide(*sizes), (20000, 20000), 100, update="guided", noise="local")
+    terms = terms_of(wide(*sizes), (20000, 20000), 100, method="guided", noise="local")
     task = Place(plan="0" * 64, step="initial/1", families=(), cliques=((0, 1, 2),), parents=(0,))
     assert guide_problem(terms.domain, task).startswith("a model of 64000000 numbers, expected at most 1")
 
@@ -229,7 +229,7 @@ def test_pairs_too_large_for_a_table_are_not_picked(monkeypatch):
     monkeypatch.setattr(
         protocol.plan.terms, "LARGEST_VIEW", 30
     )  # grade and city, which depend on each other, have 60 cells
-    terms = terms_of(CITIES, ROWS, 10**6, update="guided", views="single", noise="local", merging=False)
+    terms = terms_of(CITIES, ROWS, 10**6, method="guided", views="single", noise="local", merging=False)
     run = Driver(terms, random_codes(CITIES, ROWS), clear=True).run_to("parameters")
     assert {1, 2} not in [set(family.variables) for family in run.state.knowledge.families]
 
@@ -237,14 +237,14 @@ def test_pairs_too_large_for_a_table_are_not_picked(monkeypatch):
 def test_an_honest_run_draws_its_noise_however_different_its_tables_are():
     """The smallest share of a pass is known before the run, so that none dies of noise that cannot be drawn."""
     schema = wide(2, 2, *[100] * 8)
-    terms = terms_of(schema, (4000, 4000, 4000), "0.012", update="guided", noise="distributed")
+    terms = terms_of(schema, (4000, 4000, 4000), "0.012", method="guided", noise="distributed")
     Driver(terms, random_codes(schema, (4000, 4000, 4000))).finish()
     with pytest.raises(PlanError, match="the noise of 'parameters' is too wide"):
-        terms_of(schema, (4000, 4000, 4000), "0.01", update="guided", noise="distributed")
+        terms_of(schema, (4000, 4000, 4000), "0.01", method="guided", noise="distributed")
 
 
 def test_only_picks_by_the_model_go_with_merging():
-    with pytest.raises(PlanError, match="categories are merged by the counts of single variables, before score M"):
+    with pytest.raises(PlanError, match="categories are merged by the counts of single variables, before pairs are picked"):
         terms_of(CITIES, ROWS, 1, update="accumulate", merging=True)
 
 

@@ -151,7 +151,6 @@ def test_replace_is_for_parties_that_trust_each_other():
         "subtract it: choose update=accumulate, or insiders=0 if you trust every party"
     )
     terms_of(update="replace", insiders=1, split=(SOME, SOME, NOTHING, SOME))  # nothing is replaced
-    terms_of(update="replace", insiders=1, method="independent")
 
 
 def test_nobody_pays_more_than_epsilon():

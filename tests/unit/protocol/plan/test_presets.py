@@ -10,7 +10,7 @@ from tests.support.small_runs import BITS, MIXED, members, plan_of
 ROWS = (50, 30, 20)
 
 
-def plan(schema=MIXED, method="dp-subn", preset="recommended", epsilon="4/5", **wishes) -> Plan:
+def plan(schema=MIXED, method="dp-subn", preset="sound", epsilon="4/5", **wishes) -> Plan:
     return make_plan("name", schema, members(ROWS), Fraction(epsilon), method, preset, **wishes)
 
 
@@ -33,25 +33,26 @@ def test_the_paper_preset_deals_variables_out_evenly_and_the_last_takes_the_rest
     assert plan(MIXED, preset="paper").picks == (3, 3, 3)  # 2 + 2 + 2 + 2 + 1 bits
 
 
-def test_the_recommended_preset_deals_them_out_by_rows():
+def test_the_sound_preset_deals_them_out_by_rows():
     assert plan(MIXED).picks == (3, 1, 1)  # 2.5, 1.5, 1.0: the tie goes to the earlier
 
 
-def test_the_recommended_preset_protects_against_one_insider():
+def test_the_sound_preset_protects_against_one_insider():
     chosen = plan()
-    assert (chosen.insiders, chosen.noise_shares, chosen.update, chosen.encoding) == (1, 2, "guided", "native")
+    assert (chosen.insiders, chosen.noise_shares, chosen.update, chosen.encoding) == (1, 2, "turns", "native")
+    assert chosen.noise == "selected"
     assert sum(chosen.split) == chosen.epsilon == Fraction(4, 5)
 
 
 @pytest.mark.parametrize(
     ("schema", "method", "preset", "score"),
     [
-        (MIXED, "dp-subn", "recommended", "M"),
-        (BITS, "dp-subn", "recommended", "M"),
-        (BITS, "dp-ccbn", "recommended", "F"),
+        (MIXED, "dp-subn", "sound", "M"),
+        (BITS, "dp-subn", "sound", "M"),
+        (BITS, "dp-ccbn", "sound", "F"),
         (BITS, "dp-subn", "paper", "I"),
         (BITS, "independent", "paper", "F"),  # PrivBayes has its own score
-        (MIXED, "independent", "recommended", "R"),
+        (MIXED, "independent", "sound", "R"),
     ],
 )
 def test_the_score_follows_from_method_and_domain(schema, method, preset, score):
@@ -70,8 +71,27 @@ def test_wishes_come_first_and_none_is_no_wish():
     assert plan().rows == 100
 
 
+def test_wishes_for_whole_families_are_heard_in_a_model_of_every_table():
+    chosen = plan(update="joint")
+    assert (chosen.score, chosen.estimate, chosen.picks_pairs) == ("R", "graphical-model", False)
+    assert plan(encoding="binary").estimate == "network"
+
+
+@pytest.mark.parametrize(
+    ("method", "wishes", "sentence"),
+    [
+        ("guided", {"preset": "paper"}, "method guided is in no paper: choose preset sound"),
+        ("guided", {"update": "turns"}, "update=turns belongs to method dp-subn, not to guided"),
+        ("dp-ccbn", {"update": "joint"}, "update=joint belongs to method dp-subn, not to dp-ccbn"),
+    ],
+)
+def test_wishes_that_do_not_fit_the_method_are_refused(method, wishes, sentence):
+    with pytest.raises(PlanError, match=sentence):
+        plan(method=method, **wishes)
+
+
 @pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
-@pytest.mark.parametrize("preset", ["paper", "recommended"])
+@pytest.mark.parametrize("preset", ["paper", "sound"])
 def test_every_preset_adds_up_to_epsilon_at_most(method, preset):
     assert sum(plan(method=method, preset=preset).split) <= Fraction(4, 5)
 

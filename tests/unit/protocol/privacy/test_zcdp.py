@@ -218,7 +218,7 @@ def test_more_budget_pays_for_more_picks_in_more_rounds(epsilon, rounds, further
     """Six attributes of 20 values: a pair's cell holds less than 2, 2 to 4, 4 to 10, and more times its noise."""
     wide = [{"name": name, "kind": "integer", "min": 0, "max": 19} for name in "abcdef"]
     schema = Schema.parse({"attributes": wide})
-    plan = zcdp_plan(schema, (9000, 8000, 7000), epsilon, update=None)
+    plan = zcdp_plan(schema, (9000, 8000, 7000), epsilon, method="guided")
     assert (plan.rounds, sum(plan.further)) == (rounds, further)
     assert agree(plan, schema, SMALL_BITS).price(0) <= Fraction(epsilon)
 

@@ -34,7 +34,7 @@ def receipt(
 
 def genuine(method: str = "dp-subn", **wishes: Any) -> Manifest:
     """Of a run that really took place, without cryptography around its sums."""
-    terms = terms_of(BITS, ROWS, method=method, update="accumulate", **wishes)
+    terms = terms_of(BITS, ROWS, method=method, **wishes)
     driver = Driver(terms, random_codes(BITS, ROWS), clear=True)
     receipts: list[list[Receipt]] = [[] for _ in ROWS]
     acceptances: dict[int, Acceptance] = {}

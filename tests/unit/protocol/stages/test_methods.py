@@ -13,7 +13,9 @@ E = (Fraction(1, 10), Fraction(2, 10), Fraction(3, 10), Fraction(4, 10))
 
 
 def plan(update="accumulate", insiders=0, split=E, **wishes):
-    return plan_of(update=update, insiders=insiders, split=split, **wishes)
+    if wishes.get("method", "dp-subn") == "dp-subn":
+        wishes["update"] = update
+    return plan_of(insiders=insiders, split=split, **wishes)
 
 
 def prices(plan, variables=5):
@@ -110,13 +112,16 @@ def test_a_step_without_a_charge_is_free():
 
 @st.composite
 def generated_plans(draw):
-    method = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent"]))
+    method = draw(st.sampled_from(["dp-subn", "guided", "dp-ccbn", "independent"]))
+    update = draw(st.sampled_from(["accumulate", "replace", "joint", "turns"]))
     parties = draw(st.integers(2, 5))
     picks = draw(st.lists(st.integers(0, 5), min_size=parties, max_size=parties))
     budgets = st.sampled_from([Fraction(0), Fraction(1, 7), Fraction(2)])
     split = [draw(budgets) for _ in METHODS[method].budgets]
-    if method == "dp-subn" and not split[0]:
+    if method in ("dp-subn", "guided") and not split[0]:
         split[2] = Fraction(0)  # agreement refuses updates without correlations
+        if method == "guided" or update == "turns":
+            split[0] = Fraction(1, 7)  # and picks by the model without a first model
     split[-1] = Fraction(1, 3)
     return plan_of(
         BITS,
@@ -124,7 +129,7 @@ def generated_plans(draw):
         method=method,
         split=tuple(split),
         picks=tuple(picks),
-        update=draw(st.sampled_from(["accumulate", "replace", "joint", "guided"])),
+        **({"update": update} if method == "dp-subn" else {}),
         further=(1,) * parties,
         rounds=draw(st.integers(1, 4)),
         insiders=draw(st.integers(0, parties - 1)),
@@ -146,8 +151,8 @@ def test_every_schedule_obeys_the_transition_table(plan, variables):
 @given(generated_plans(), st.integers(2, 9))
 @settings(deadline=None, max_examples=150)
 def test_no_price_exceeds_what_the_budgets_say(plan, variables):
-    exposures = plan.parties if plan.method == "dp-subn" and plan.update == "replace" else 1
-    weights = (1, 1, exposures, 1) if plan.method == "dp-subn" else (1, 1)
+    exposures = plan.parties if plan.rule == "replace" else 1
+    weights = (1, 1, exposures, 1) if plan.method in ("dp-subn", "guided") else (1, 1)
     most = sum(budget * times for budget, times in zip(plan.split, weights, strict=True))
     assert max(prices(plan, variables)) <= most
 
@@ -163,8 +168,11 @@ def test_every_transition_can_happen():
         for e3 in ((nothing, some) if e1 else (nothing,))
         for update in ("accumulate", "joint")
     ]
-    guided = {"update": "guided", "rounds": 2, "further": (1, 1, 1)}
-    plans.append(plan(split=(some, some, some, some), **guided))
+    for method, views in (("guided", "pairs"), ("guided", "single"), ("dp-subn", "pairs"), ("dp-subn", "halves")):
+        update = {"update": "turns"} if method == "dp-subn" else {"rounds": 2}
+        for e2, e3 in ((some, some), (some, nothing), (nothing, some), (nothing, nothing)):
+            wishes = {"method": method, "views": views, "split": (some, e2, e3, some), "further": (1, 1, 1)}
+            plans.append(plan_of(**wishes, **update))
     plans += [plan(method="dp-ccbn", split=(e1, some)) for e1 in (nothing, some)]
     plans.append(plan(method="independent", split=(some, some)))
     for one in plans:
