@@ -50,7 +50,7 @@ _PAIR_BY_PAIR: dict[str, Any] = {"score": "M", "table_budgets": "square-root", "
 _SOUND_BY_METHOD: dict[Method, dict[str, Any]] = {
     "dp-subn": _SOUND | _PAIR_BY_PAIR | {"update": "turns", "rounds": 1},
     # `distributed` keeps K / (K - insiders) shares of noise; `selected` never fewer.
-    "guided": _SOUND | _PAIR_BY_PAIR | {"noise": "distributed"},
+    "guided": _SOUND | _PAIR_BY_PAIR | {"noise": "distributed", "rounds": 1},
     "dp-ccbn": _SOUND | {"rounds": 1},
     "independent": _SOUND | {"rounds": 1, "theta": Fraction(4)},  # theta: PrivBayes
 }
@@ -67,6 +67,7 @@ _FROM_SINGLE: dict[str, Any] = {"merging": True, "cover_budgets": "square-root"}
 _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("dp-subn", "paper"): (1, 1, 1, 1),
     ("dp-subn", "sound"): (1, 3, 2, 14),
+    ("guided", "sound"): (5, 2, 8, 5),
     ("dp-ccbn", "paper"): (1, 1),
     ("dp-ccbn", "sound"): (1, 1),
     ("independent", "paper"): (3, 7),  # PrivBayes: beta = 0.3

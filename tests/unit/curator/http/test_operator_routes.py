@@ -148,7 +148,7 @@ def test_a_plan_prices_every_party_and_keeps_nothing(desk: Desk) -> None:
         plan = (await api.operator("POST", "/v1/plans", json=body)).json()
         assert plan["price"] == {"party-1": "4/5", "party-2": "4/5", "party-3": "4/5"}
         assert plan["plan"]["epsilon"] == "4/5"
-        assert [step["name"] for step in plan["steps"]][:2] == ["joining", "correlations"]
+        assert [step["name"] for step in plan["steps"]][:2] == ["joining", "levels"]
         assert plan["bytes_per_party"] > 0
         assert (await api.operator("GET", "/v1/runs")).json() == {"items": [], "next": None}
 

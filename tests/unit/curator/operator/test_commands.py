@@ -151,7 +151,7 @@ def test_runs_are_listed_in_words_and_in_json(tmp_path: Path, shell: Shell, monk
     listed = shell.run("runs").splitlines()
     assert len(listed) == len(shell.json("runs"))
     (line,) = [line for line in listed if line.startswith(run)]
-    assert line.endswith("dp-subn, epsilon 1, 3 parties: cancelled")
+    assert line.endswith("guided, epsilon 1, 3 parties: cancelled")
     with served(Desk(tmp_path / "empty")) as (url, key):
         monkeypatch.setenv("SUBN_URL", url)
         (tmp_path / "key").write_text(key, encoding="utf-8")
@@ -190,7 +190,7 @@ def test_a_failed_run_exits_with_1(shell: Shell) -> None:
     task = shell.desk.orchestrator.inbox(party.name, tuple(active(shell, but=run)))
     assert task is not None
     shell.desk.deliver(party, party.refuse(*task, "the ledger is full"))
-    assert "failed at correlations: the ledger is full (party-1)" in shell.run("wait", run, code=1)
+    assert "failed at levels: the ledger is full (party-1)" in shell.run("wait", run, code=1)
 
 
 def test_parties_and_codes_in_words_and_in_json(shell: Shell) -> None:

@@ -37,7 +37,7 @@ def test_every_option_is_on_the_command_line() -> None:
 def test_what_is_typed_is_read_by_its_kind() -> None:
     typed = ["--epsilon=4/5", "--theta=5.5", "--split=1/2,0.25", "--rows=7", "--noise=local"]
     chosen = parser().parse_args(typed)
-    assert (chosen.epsilon, chosen.method, chosen.preset) == ("4/5", "dp-subn", "recommended")
+    assert (chosen.epsilon, chosen.method, chosen.preset) == ("4/5", "recommended", "sound")
     found = {name: wish for name, wish in wishes(chosen).items() if wish is not None}
     halves = (Fraction(1, 2), Fraction(1, 4))
     assert found == {"theta": Fraction(11, 2), "split": halves, "rows": 7, "noise": "local"}
@@ -70,7 +70,7 @@ def test_the_demonstration_takes_the_lists_methods() -> None:
     demo = argparse.ArgumentParser()
     add_demo_options(demo)
     (method,) = [action for action in demo._actions if action.dest == "method"]
-    assert (method.choices, method.default) == (PLAN_OPTIONS["method"].choices, "dp-subn")
+    assert (method.choices, method.default) == (PLAN_OPTIONS["method"].choices, "recommended")
 
 
 class Wider(PlanOptions):

@@ -240,7 +240,7 @@ def test_the_plan_page_shows_the_numbers_of_the_interface(desk, wishes):
         ({"party": "nobody"}, "no party"),
         ({"degree": "900"}, "cannot be afforded"),
         ({"split": "0.5, 0.5, 0.5, 0.5"}, "more than epsilon"),
-        ({"update": "replace", "preset": "recommended"}, "protects nobody against other parties"),
+        ({"update": "replace", "preset": "sound"}, "protects nobody against other parties"),
         ({"method": "magic"}, "Input should be"),
     ],
 )
@@ -370,7 +370,7 @@ def test_the_list_of_runs_is_one_page_of_many_newest_first(desk):
 
 
 def test_a_run_is_a_grid_of_parties_and_stages(desk):
-    run = desk.run(noise="distributed", split=["0.1", "0.2", "0.3", "0.4"])
+    run = desk.run(noise="distributed", update="accumulate", split=["0.1", "0.2", "0.3", "0.4"])
     terms = desk.views.terms(run)
     desk.answer_one(desk.parties[1])
     found = grid(desk.views.run(run), terms)

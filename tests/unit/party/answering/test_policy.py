@@ -35,7 +35,7 @@ def test_a_careful_owner_is_asked():
     [
         ({"methods": ["dp-ccbn"]}, {}, "the method is dp-subn, allowed are dp-ccbn"),
         ({"noise": ["local", "distributed"]}, {}, "the noise is selected, allowed are local, distributed"),
-        ({}, {"update": "replace", "insiders": 0}, "the update is replace, allowed are accumulate, joint, guided"),
+        ({}, {"update": "replace", "insiders": 0}, "the update is replace, allowed are turns, accumulate, joint"),
         ({"smallest_parties": 4}, {}, "it has 3 parties, at least 4 are needed"),
         ({"smallest_rows": 11}, {}, "party-3 has 10 rows, everybody needs at least 11"),
         (
