@@ -99,7 +99,7 @@ def _in_turns(
 
 
 def _beside_views(guided: Tuning, rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition) -> Tuning:
-    """Where views count every pair, the other phases get as little as their noise can be drawn for."""
+    """DP-SUBN where views count every pair: the other phases get as little as their noise can be drawn for."""
     further = proportional_counts(len(rows), rows)
     each = _LEAST_PART / len(rows)
     if not definition.grows_by_root:

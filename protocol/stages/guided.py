@@ -11,8 +11,8 @@ from protocol.messages.tasks import Place
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step, shared_step
 from protocol.plan.terms import Terms
-from protocol.stages.count_picked import CountPicked
 from protocol.stages.pick_pairs import PickPairs
+from protocol.stages.picked_tables import CountPicked
 from protocol.tables.domain import Variables
 
 

@@ -1,17 +1,23 @@
-"""Tables of the pairs that parties picked by the model, and the noise that these tables will have.
+"""Tables of the pairs that parties picked by the model: which are counted when, and with how much noise.
 
 It does not know how pairs are picked, or by which party.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
 
+from protocol.errors import CURATOR, FailedCheck
+from protocol.messages.tasks import Count, Reply, Task
 from protocol.network.network import Family
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
+from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, counted_domain
+from protocol.stages.party_state import PartyState
+from protocol.stages.stage import Size
+from protocol.stages.sum_pass import SumPass
 from protocol.tables.domain import Variables
 from protocol.views.cover import SMALLEST_SHARE, table_weights
 
@@ -69,3 +75,30 @@ def _smallest_share(terms: Terms) -> int:
     largest = sizes[-1] * (sizes[-2] if plan.split[1] else 1)
     smallest = min(2, sizes[1]) if plan.merging else sizes[1]
     return min(SMALLEST_SHARE, isqrt(-(-largest // smallest) - 1) + 1)
+
+
+class CountPicked(SumPass):
+    def weights(self, terms: Terms, cells: Sequence[int]) -> Sequence[int]:
+        return weights(terms, cells)
+
+    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
+        return narrowest_rate(terms, step)
+
+    def size(self, terms: Terms, step: Step) -> Size:
+        most = most_tables(terms, step)
+        return Size(most, most * terms.limits.largest_family(terms.domain))
+
+    def tables(self, terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ...]:
+        return unmeasured(terms, step, known)
+
+    def conclude(
+        self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
+    ) -> Knowledge:
+        return known.with_released(step, self.opened(terms, step, known, replies, sums), terms.plan.total_rows)
+
+    def check(self, state: PartyState, step: Step, task: Task) -> None:
+        assert isinstance(task, Count)
+        most = most_tables(state.terms, step)
+        if len(task.tables) > most:
+            raise FailedCheck(CURATOR, f"asks for {len(task.tables)} tables in {step.name!r}, expected at most {most}")
+        super().check(state, step, task)

@@ -16,7 +16,7 @@ import pytest
 from curator.subn import main
 from protocol.stages.methods import METHODS
 from tests.support.documents import DOCUMENTS, GUIDES, ROOT, blocks, document, marked
-from tests.support.small_runs import MIXED, terms_of
+from tests.support.small_runs import CITIES, terms_of
 
 README = document("README.md")
 
@@ -107,16 +107,18 @@ def picture() -> str:
 
 SAID = {
     "joining": "accepts the plan, signed",
-    "correlations": "its share of one secure sum over all views",
+    "levels": "every column alone, in one secure sum",
+    "correlations": "views of every pair of halved columns, in one secure sum",
     "initial": "places its variables, by private choices",
-    "update": "its tables of the frontier, with noise of its own",
-    "parameters": "its share of one secure sum over the families",
+    "update": "the pairs that were picked, in one secure sum",
+    "frontier": "picks pairs in the search frontier, by private choices",
+    "parameters": "the pairs that were picked last, in one secure sum",
 }
 
 
 def run_picture() -> str:
     """One run as a sequence of messages: who answers each step, and at what price."""
-    terms = terms_of(MIXED, (300, 300, 300))
+    terms = terms_of(CITIES, (300, 300, 300), preset="sound")
     lines = ["sequenceDiagram", "    participant O as operator", "    participant C as curator"]
     parties = range(terms.plan.parties)
     lines += [f"    participant P{k + 1} as party {k + 1}" for k in parties]
@@ -124,6 +126,10 @@ def run_picture() -> str:
     for stage, steps in groupby(terms.steps, lambda step: step.stage):
         lines.append(f"    Note over C,P{len(parties)}: {stage}")
         for step in steps:
+            prices = {step.charge(k) for k in step.parties}
+            if len(step.parties) > 1 and len(prices) == 1:
+                lines.append(f"    Note over C,P{len(parties)}: all parties: {SAID[stage]} ({prices.pop()} each)")
+                continue
             for k in step.parties:
                 lines.append(f"    P{k + 1}-->>C: {SAID[stage]} ({step.charge(k)})")
     lines.append("    C->>O: synthetic table, report, signed manifest")

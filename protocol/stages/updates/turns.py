@@ -13,13 +13,12 @@ from protocol.messages.tasks import Place, Task
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step, shared_step
 from protocol.plan.terms import Terms
-from protocol.stages.count_picked import CountPicked
-from protocol.stages.frontier_of_model import frontier_of_model
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.pick_pairs import PickPairs
-from protocol.stages.picked_tables import counts_network
+from protocol.stages.picked_tables import CountPicked, counts_network
 from protocol.stages.stage import Stage
+from protocol.stages.updates.frontier_of_model import frontier_of_model
 from protocol.stages.updates.rule import UpdateRule
 from protocol.tables.domain import Variables
 

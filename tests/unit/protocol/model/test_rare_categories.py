@@ -244,9 +244,7 @@ def test_an_honest_run_draws_its_noise_however_different_its_tables_are():
 
 
 def test_only_picks_by_the_model_go_with_merging():
-    with pytest.raises(
-        PlanError, match="categories are merged by the counts of single variables, before pairs are picked"
-    ):
+    with pytest.raises(PlanError, match="merged by the counts of single variables, before pairs"):
         terms_of(CITIES, ROWS, 1, update="accumulate", merging=True)
 
 
