@@ -87,7 +87,7 @@ def make_plan(
 ) -> Plan:
     """The preset's plan with the operator's wishes in it (None means no wish)."""
     asked = {name: wish for name, wish in wishes.items() if wish is not None}
-    _check_wishes(method, preset, asked)
+    _check_preset(method, preset)
     pair_by_pair = epsilon > 0 and picks_pairs(method, preset, asked)
     chosen = _preset(method, preset, pair_by_pair, asked.get("privacy", "pure")) | asked
     variables = Encoding.of(schema, chosen["encoding"]).domain
@@ -117,11 +117,9 @@ def make_plan(
         raise PlanError(f"{field} of {first['input']!r} cannot be planned: {first['msg']}") from None
 
 
-def _check_wishes(method: Method, preset: Preset, asked: dict[str, Any]) -> None:
+def _check_preset(method: Method, preset: Preset) -> None:
     if method == "guided" and preset == "paper":
         raise PlanError("method guided is in no paper: choose preset sound, or method dp-subn for the paper's phases")
-    if asked.get("update") is not None and method != "dp-subn":
-        raise PlanError(f"update={asked['update']} belongs to method dp-subn, not to {method}: leave it out")
 
 
 def _hears_everything(method: Method, preset: Preset, chosen: dict[str, Any]) -> bool:
@@ -131,7 +129,9 @@ def _hears_everything(method: Method, preset: Preset, chosen: dict[str, Any]) ->
 
 def picks_pairs(method: Method, preset: Preset, asked: dict[str, Any]) -> bool:
     """Whether the plan picks and counts pair by pair, instead of whole families of a network."""
-    if method == "guided" or asked.get("update") == "turns" or asked.get("score") == "M":
+    if method == "guided":
+        return True
+    if method == "dp-subn" and (asked.get("update") == "turns" or asked.get("score") == "M"):
         return True
     return method == "dp-subn" and preset == "sound" and not wishes_families(asked)
 

@@ -104,7 +104,7 @@ def test_the_synthetic_table_has_the_schemas_header_and_labels(world):
 def test_the_manifest_says_what_was_done_and_spent(world):
     assert world.run("--epsilon", "0.8", "--insiders", "2", "--update", "accumulate")[0] == 0
     manifest = world.manifest()
-    assert (manifest["method"], manifest["preset"], manifest["epsilon"]) == ("dp-subn", "recommended", "4/5")
+    assert (manifest["method"], manifest["preset"], manifest["epsilon"]) == ("dp-subn", "sound", "4/5")
     assert manifest["crypto"] == "none"
     assert manifest["parameters"]["insiders"] == 2
     assert [party["name"] for party in manifest["parties"]] == ["party-1", "party-2", "party-3"]
@@ -397,8 +397,8 @@ def test_a_plan_that_cannot_work_is_refused_with_one_sentence(world, options, te
         (["--degree", "-1"], "degree of -1 cannot be planned: "),
         (["--degree", "4"], "degree 4 cannot be afforded: "),
         (["--theta", "0"], "theta must be positive: "),
-        (["--split", "1/2,1/2,1/2,1/2"], "this plan costs party-1 2, more than epsilon = 1: "),
-        (["--epsilon", "0.0000000000000000000001"], "the noise of 'correlations' is too wide: "),
+        (["--split", "1/2,1/2,1/2,1/2"], "this plan costs party-1 3/2, more than epsilon = 1: "),
+        (["--epsilon", "0.0000000000000000000001"], "the noise of 'levels' is too wide: "),
         (["--update", "replace"], "update=replace protects nobody against other parties, "),
         (["--update", "replace", "--insiders", "0", "--split", "1/4,1/4,1/4,1/4"], "this plan costs party-1 3/2, "),
     ],
