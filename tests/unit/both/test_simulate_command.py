@@ -378,8 +378,8 @@ def test_a_schema_that_is_no_json_is_refused(world):
         ),
         (
             ["--split", "1/2,1/2"],
-            "the split has 2 budgets, but dp-subn needs 4 (correlations, initial network, frontier and updates, "
-            "parameters)",
+            "the split has 2 budgets, but guided needs 4 (columns or views, picks, tables of the first picks, tables of "
+            "the last picks)",
         ),
         (["--score", "F"], "score F is defined for binary variables only: choose score R, or encoding binary or gray"),
     ],
