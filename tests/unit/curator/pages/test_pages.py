@@ -20,6 +20,7 @@ from curator.pages.run_grid import advice, grid
 from curator.pages.runs import rest_after
 from curator.rendering import formats
 from protocol.errors import PlanError
+from protocol.options import Noise
 from protocol.plan.promises import not_promised, odds_factor, promises
 from protocol.plan.step import StageName
 from protocol.stages.registry import labels
@@ -278,7 +279,7 @@ def test_every_option_of_a_plan_is_in_the_form():
     assert named == set(interface.PlanRequest.model_json_schema()["properties"])
     by_name = {field.name: field for field in (*first, *more)}
     assert by_name["noise"] == Field(
-        "noise", "Noise", by_name["noise"].hint, "choice", ("selected", "distributed", "local"), False, "", None, None
+        "noise", "Noise", by_name["noise"].hint, "choice", get_args(Noise), False, "", None, None
     )
     assert (by_name["insiders"].kind, by_name["insiders"].smallest, by_name["insiders"].largest) == ("number", 0, 1000)
     assert (by_name["epsilon"].kind, by_name["epsilon"].is_needed) == ("exact", True)
