@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks, strength_of_strongest, typical_size
+from protocol.picks.scores import SCORES
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 
-_SENSITIVITY = {"R": 3, "F": 1, "M": 1}  # of a score, in rows; score I chooses nearly at random below epsilon 1
+_ROWS_MOVED = {"M": 1.0} | {name: score.moved_rows for name, score in SCORES.items()}  # by one changed row
 _LARGEST_GAIN = 10  # upper limit on how much more likely strong pairs are picked; there are only so many of them
 
 
@@ -52,7 +53,7 @@ def kinds_of(sizes: Sequence[int]) -> dict[Shape, int]:
 
 def preference_of(plan: Plan, party: int, epsilon: float) -> float:
     """The exponent by which a party's private pick favours a pair, per unit of strength."""
-    return epsilon * plan.members[party].rows / (2 * _SENSITIVITY.get(plan.score, math.inf))
+    return epsilon * plan.members[party].rows / (2 * _ROWS_MOVED[plan.score])
 
 
 def likelihood_gain(preference: float) -> float:
