@@ -8,7 +8,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from curator.experiments.evaluation import Question, evaluate
+from curator.experiments.evaluation import Evaluation, evaluate
 from curator.rendering.output import say
 
 
@@ -51,7 +51,7 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
 
 def _evaluate(chosen: argparse.Namespace) -> int:
     found = evaluate(
-        Question(chosen.real, chosen.synthetic, chosen.schema, chosen.ways, tuple(chosen.classify), chosen.without)
+        Evaluation(chosen.real, chosen.synthetic, chosen.schema, chosen.ways, tuple(chosen.classify), chosen.without)
     )
     return say(chosen, found, *_summary(found), indent=1)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from curator.experiments.partition import WAYS
 from curator.experiments.sample_data import write_sample
-from curator.experiments.simulate import Request, Settings, run_experiment
+from curator.experiments.simulate import Experiment, ExperimentSettings, run_experiment
 from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import error_range
 from curator.rendering.output import say
@@ -59,8 +59,8 @@ def add_division_options(group: Any) -> None:
     )
 
 
-def settings_of(chosen: argparse.Namespace) -> Settings:
-    return Settings(
+def settings_of(chosen: argparse.Namespace) -> ExperimentSettings:
+    return ExperimentSettings(
         epsilon=chosen.epsilon,
         parties=chosen.parties,
         method=chosen.method,
@@ -83,7 +83,7 @@ def add_sample_data_options(sample: argparse.ArgumentParser) -> None:
 
 
 def _simulate(chosen: argparse.Namespace) -> int:
-    request = Request(
+    experiment = Experiment(
         data=chosen.data,
         schema=chosen.schema,
         out=chosen.out,
@@ -92,7 +92,7 @@ def _simulate(chosen: argparse.Namespace) -> int:
         real_crypto=chosen.crypto == "real",
         evaluate=chosen.evaluate,
     )
-    manifest = run_experiment(request, _show_progress)
+    manifest = run_experiment(experiment, _show_progress)
     return say(chosen, manifest, *_summary(manifest, chosen.out), indent=1)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast, get_args
 
 from curator.experiments.classification import CLASSIFIERS
-from curator.experiments.simulate import Settings
+from curator.experiments.simulate import ExperimentSettings
 from curator.experiments.simulate_command import add_division_options, settings_of
 from curator.experiments.view_study import DESIGNS
 from curator.operator.plan_options import add_plan_options
@@ -72,7 +72,7 @@ class Cell:
     seed: int
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ExperimentSettings:
         return _settings_of(self.options)
 
     @property
@@ -202,7 +202,7 @@ class _Parser(argparse.ArgumentParser):
         raise _Mistake(f"runs: {message}")
 
 
-def _settings_of(options: Options) -> Settings:
+def _settings_of(options: Options) -> ExperimentSettings:
     parser = _Parser(add_help=False, allow_abbrev=False)
     add_plan_options(parser)
     add_division_options(parser)

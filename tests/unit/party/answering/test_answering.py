@@ -159,7 +159,7 @@ def test_more_than_the_plan_allows_is_refused_and_ends_the_run(fake, parties):
 
 
 @pytest.mark.parametrize("stage", ["check", "answer"])
-def test_a_question_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake, parties, monkeypatch, stage):
+def test_a_task_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake, parties, monkeypatch, stage):
     """It would stop again at each restart, with the question still in its inbox; what went wrong stays here."""
     join(fake, parties)
     party = parties[2]
