@@ -63,7 +63,7 @@ def _parser() -> GroupedParser:
 
 
 def _demo(parser: CommandParser) -> None:
-    from curator.experiments.demo import add_demo_options
+    from curator.experiments.demo_command import add_demo_options
 
     add_demo_options(parser)
 

@@ -6,6 +6,7 @@ It does not know how command lines are parsed (`curator.experiments.simulate_com
 
 import json
 import platform
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -60,6 +61,18 @@ class Experiment:
     seed: int | None
     real_crypto: bool
     evaluate: bool
+
+
+def settings_of(chosen: Namespace, wishes: dict[str, Any]) -> ExperimentSettings:
+    """Return the settings that options of a command line stand for."""
+    return ExperimentSettings(
+        epsilon=chosen.epsilon,
+        parties=chosen.parties,
+        method=chosen.method,
+        preset=chosen.preset,
+        partition=chosen.partition,
+        wishes=wishes,
+    )
 
 
 def run_experiment(experiment: Experiment, progress: Progress) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from curator.operator.client import CuratorClient
 from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.text import printable

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NoReturn, cast, get_args
 
 from curator.experiments.classification import CLASSIFIERS
-from curator.experiments.simulate import ExperimentSettings
-from curator.experiments.simulate_command import add_division_options, settings_of
+from curator.experiments.division_options import add_division_options
+from curator.experiments.simulate import ExperimentSettings, settings_of
 from curator.experiments.view_study import DESIGNS
-from curator.operator.plan_options import add_plan_options
+from curator.operator.plan_options import add_plan_options, wishes
 from protocol.errors import OperatorError
 from protocol.exact import canonical_json, digest, exact
 from protocol.options import EncodingName
@@ -216,7 +216,8 @@ def _settings_of(options: Options) -> ExperimentSettings:
             words.append(f"{option}={value}")
         elif value == "true":
             words.append(option)
-    settings = settings_of(parser.parse_args(words))
+    chosen = parser.parse_args(words)
+    settings = settings_of(chosen, wishes(chosen))
     return replace(settings, wishes=settings.wishes | levers)
 
 
