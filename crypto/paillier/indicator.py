@@ -126,7 +126,7 @@ def check_indicator(key: PublicKey, indicator: Indicator, shares: int, context: 
     if not opens_to(key, indicator.ciphertexts, indicator.opening, shares):
         raise WrongProof(f"the indicator does not keep exactly {shares} shares of noise; stop the run")
     if not _holds_bits(key, indicator, context):
-        raise WrongProof("the indicator holds something else than zeros and ones; stop the run")
+        raise WrongProof("the indicator holds something other than zeros and ones; stop the run")
 
 
 def opens_to(key: PublicKey, ciphertexts: Sequence[mpz], opening: mpz, shares: int) -> bool:

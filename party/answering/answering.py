@@ -252,7 +252,7 @@ class Answering:
                 codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.schema)
                 found = saved_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
             except Unreadable as error:
-                raise PolicyRefusal("this party cannot go on: what it kept of the run is damaged") from error
+                raise PolicyRefusal("this party cannot go on: the state that it kept of the run is damaged") from error
             self._joined[request.run] = _Joined(terms, Rows(terms.domain, terms.encoding.encode(codes)), found)
         return self._joined[request.run]
 
@@ -393,4 +393,4 @@ def _no_task_stops_the_party(task: StepTask) -> Iterator[None]:
         raise
     except Exception as error:  # whatever it is, a party that stops would find the task in its inbox again
         json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
-        raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error
+        raise FailedCheck(CURATOR, f"asks in {task.step!r} for something that this party cannot work out") from error

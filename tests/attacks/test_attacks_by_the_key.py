@@ -141,5 +141,5 @@ class TestPlacesThatDifferModuloAFactor:
 
     def test_eight_short_ones_are_not(self) -> None:
         key = SecretKey(self.SMALL, self.LARGE).public
-        with pytest.raises(WrongProof, match="something else than zeros and ones"):
+        with pytest.raises(WrongProof, match="something other than zeros and ones"):
             check_indicator(key, self.forged(key, 10_000), 2, CONTEXT)

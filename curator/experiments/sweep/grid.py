@@ -181,7 +181,7 @@ def _cells(
     if LEVERS in given:
         given[LEVERS] = json.dumps(given[LEVERS], sort_keys=True)
     if unknown := [name for name in names if name not in sources]:
-        raise _Mistake(f"runs on {unknown[0]!r}, of which [data.{unknown[0]}] says nothing")
+        raise _Mistake(f"runs on {unknown[0]!r}, but the grid has no section [data.{unknown[0]}]")
     for values in product(*(_listed(value) for value in given.values())):
         options = tuple(sorted(zip(given, map(_text, values), strict=True)))
         check(options)

@@ -382,7 +382,7 @@ def test_records_of_a_run_that_are_damaged_end_it_without_showing_where_they_are
     for file in party.home.rows.iterdir():
         file.write_bytes(b"damaged")
     party.turns()
-    assert fake.runs[RUN].reason == "this party cannot go on: what it kept of the run is damaged"
+    assert fake.runs[RUN].reason == "this party cannot go on: the state that it kept of the run is damaged"
 
 
 def test_rows_left_behind_by_a_kill_are_removed(fake, parties):

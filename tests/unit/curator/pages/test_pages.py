@@ -237,7 +237,7 @@ def test_the_plan_page_shows_the_numbers_of_the_interface(desk, wishes):
         ({"epsilon": "much"}, "expected an exact number"),
         ({"insiders": "7"}, "leave nobody to protect"),
         ({"insiders": "x"}, "whole number"),
-        ({"party": "party-1"}, "no federation"),
+        ({"party": "party-1"}, "too few"),
         ({"party": "nobody"}, "no party"),
         ({"degree": "900"}, "cannot be afforded"),
         ({"split": "0.5, 0.5, 0.5, 0.5"}, "more than epsilon"),

@@ -42,11 +42,7 @@ def test_a_careful_owner_is_asked():
         ),
         ({"smallest_parties": 4}, {}, "it has 3 parties, at least 4 are needed"),
         ({"smallest_rows": 11}, {}, "party-3 has 10 rows, everybody needs at least 11"),
-        (
-            {"smallest_insiders": 2},
-            {},
-            "it protects from 1 other parties that pool what they know, at least 2 are needed",
-        ),
+        ({"smallest_insiders": 2}, {}, "it protects from 1 other party, at least 2 are needed"),
         ({"epsilon_per_run": "0.9999999999"}, {}, "it costs 1, one run may cost 9999999999/10000000000"),
     ],
 )
