@@ -2,7 +2,7 @@
 
 import re
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pytest
 from fastapi.routing import APIRoute
@@ -288,7 +288,7 @@ def test_every_option_of_a_plan_is_in_the_form():
 
 def test_an_option_that_is_new_appears_by_itself(monkeypatch):
     class Wider(interface.PlanRequest):
-        zeal: interface._Patience | None = interface.Field(default=None, description="how much of it")
+        zeal: Annotated[int, interface.Field(ge=1)] | None = interface.Field(default=None, description="how much of it")
 
     monkeypatch.setattr(plan_form, "PlanRequest", Wider)
     found = next(field for field in fields()[1] if field.name == "zeal")
@@ -355,7 +355,7 @@ def test_the_list_of_runs_is_one_page_of_many_newest_first(desk):
     async def story(api):
         await sign_in(api)
         statements = []
-        event.listen(desk.store._engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+        event.listen(desk.store.engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
         shown = (await api.http.get("/runs")).text
         # However many runs there are: the session, and one page of runs. Nothing is read for each run.
         assert len([text for text in statements if text.startswith("SELECT")]) == 2

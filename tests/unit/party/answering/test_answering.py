@@ -1,7 +1,5 @@
 """The order of effects: the same bytes once, kills at every place that matters, and what is refused."""
 
-from fractions import Fraction
-
 import pytest
 from fastapi import Request, Response
 
@@ -76,13 +74,20 @@ def test_an_answer_that_was_lost_on_the_way_is_sent_again(fake, parties):
     assert first == second
 
 
-def test_killed_between_reservation_and_acceptance_it_joins_after_its_restart(fake, parties):
+def test_killed_between_reservation_and_acceptance_it_joins_after_its_restart(fake, parties, monkeypatch):
     fake.start(run_terms())
     party = parties[0]
-    invitation = decode(task_of(fake, party), "curator")
-    assert isinstance(invitation, Invitation)
-    party.answering._judged(invitation)
-    party.ledger.reserve(RUN, Fraction(4))
+
+    def die(*_arguments):
+        raise KeyboardInterrupt
+
+    invitation = task_of(fake, party)
+    with monkeypatch.context() as patch:
+        patch.setattr("party.answering.frozen_rows.freeze", die)
+        with pytest.raises(KeyboardInterrupt):
+            party.answering.handle(RUN, invitation)
+    assert party.ledger.reserved("patients") == 1
+    assert party.ledger.entries() == []
     restarted = party.killed()
     restarted.turns()
     assert fake.runs[RUN].state.waiting_for == (1, 2)
