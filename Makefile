@@ -62,11 +62,12 @@ test-all: ## run all tests: also the exhaustive ones, and many more examples of 
 compose-test: setup ## build the image, run a cluster of containers (podman or docker), and clean up
 	$(BIN)/pytest -n 2 --dist loadfile tests/containers
 
-check: setup ## lint, format, types and layer rules
+check: setup ## lint, format, types, layer rules, and the rules of text and size
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pytest --quiet tests/documents/test_prose.py
 
 bench: setup ## print the benchmarks' ratios, each measured side by side in one run
 	$(BIN)/python -m tests.benchmarks

@@ -20,7 +20,9 @@ def agree(private: bytes, public: bytes) -> bytes:
     try:
         return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError as error:  # a wrong length, or a public key of small order, whose secret is all zero
-        raise MalformedKey("the key is no valid X25519 key of 32 bytes; ask its owner for the key again") from error
+        raise MalformedKey(
+            "this exchange key is not valid: 32 bytes of an X25519 key are expected; ask its owner for the key again"
+        ) from error
 
 
 def pair_key(secret: bytes, context: bytes) -> bytes:

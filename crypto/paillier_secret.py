@@ -78,7 +78,7 @@ class SecretKey:
         return modulo_p + p.p_squared * ((modulo_q - modulo_p) * self._p_squared_inverse % q.p_squared)
 
     def roots(self, numbers: Iterable[mpz]) -> list[mpz]:
-        """Return the n-th root modulo n of every number; numbers that somebody else chose are not to come here.
+        """Return the n-th root modulo n of every number; never call it with numbers that somebody else chose.
 
         Privacy: the n-th root of a ciphertext is its randomness, which opens it.
         """

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 KEY_BYTES = 32
-_LARGEST_REQUEST = 2**31 - 64  # the most bytes that one call of the cipher accepts
+LARGEST_REQUEST = 2**31 - 64  # the most bytes that one call of the cipher accepts
 _SMALL_REQUEST = 1 << 12
 _BUFFER = 1 << 14
 
@@ -99,9 +99,9 @@ class Stream:
         self._position = 0
 
     def _cipher_bytes(self, count: int) -> bytes:
-        if count > _LARGEST_REQUEST:
+        if count > LARGEST_REQUEST:
             return b"".join(
-                self._cipher_bytes(min(_LARGEST_REQUEST, count - done)) for done in range(0, count, _LARGEST_REQUEST)
+                self._cipher_bytes(min(LARGEST_REQUEST, count - done)) for done in range(0, count, LARGEST_REQUEST)
             )
         return self._cipher.update(bytes(count))
 

@@ -41,7 +41,7 @@ def write_file(path: Path, content: str | bytes, mode: int = PRIVATE) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Put a file that is on disk already in the target's place, and see the new name to disk."""
+    """Put a file that is on disk already in the target's place, and write the new name to disk."""
     os.replace(source, target)
     sync_folder(target.parent)
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from protocol.exact import Hash
-from protocol.messages.http import Asked, PartyName, PublicKey, RunId, RunStateName, Told
+from protocol.messages.http import Asked, PartyName, PublicKey, RunId, Told
+from protocol.messages.run_states import RunStateName
 from protocol.options import PLAN_OPTIONS, Method, PlanOption
 
 Item = TypeVar("Item")

@@ -25,7 +25,7 @@ _EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = _parser()
+    parser = make_parser()
     chosen = parser.parse_args(arguments)
     try:
         return int(chosen.run(chosen))
@@ -44,7 +44,7 @@ def _complain(text: str, code: int) -> int:
     return code
 
 
-def _parser() -> GroupedParser:
+def make_parser() -> GroupedParser:
     parser = GroupedParser(
         groups={title: tuple(commands) for title, commands in _COMMANDS.items()},
         examples=_EXAMPLES,
@@ -63,7 +63,7 @@ def _parser() -> GroupedParser:
 
 
 def _demo(parser: CommandParser) -> None:
-    from curator.experiments.demo import add_demo_options
+    from curator.experiments.demo_command import add_demo_options
 
     add_demo_options(parser)
 

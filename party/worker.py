@@ -19,7 +19,8 @@ from party.home.home import OpenHome
 from party.logs import Log, silent
 from party.rollback import check_not_rolled_back
 from protocol.errors import SubnError
-from protocol.messages.http import ENDS, LONGEST_POLL
+from protocol.messages.http import LONGEST_POLL
+from protocol.messages.run_states import ENDS
 
 DECISION_SECONDS = 5  # at most until the data owner's decision, or the end of a run, is noticed
 

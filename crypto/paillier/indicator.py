@@ -106,7 +106,7 @@ def prove_indicator(
     drafts = [
         _Draft(key, c, bit, stream, power) for _ in range(REPETITIONS) for c, bit in zip(ciphertexts, bits, strict=True)
     ]
-    challenges = _challenges(key, context, ciphertexts, [draft.commitments for draft in drafts])
+    challenges = challenges_of(key, context, ciphertexts, [draft.commitments for draft in drafts])
     proofs = tuple(
         draft.finish(key, challenge, r)
         for draft, challenge, r in zip(drafts, challenges, randomness * REPETITIONS, strict=True)
@@ -126,7 +126,7 @@ def check_indicator(key: PublicKey, indicator: Indicator, shares: int, context: 
     if not opens_to(key, indicator.ciphertexts, indicator.opening, shares):
         raise WrongProof(f"the indicator does not keep exactly {shares} shares of noise; stop the run")
     if not _holds_bits(key, indicator, context):
-        raise WrongProof("the indicator holds something else than zeros and ones; stop the run")
+        raise WrongProof("the indicator holds something other than zeros and ones; stop the run")
 
 
 def opens_to(key: PublicKey, ciphertexts: Sequence[mpz], opening: mpz, shares: int) -> bool:
@@ -173,7 +173,7 @@ def _holds_bits(key: PublicKey, indicator: Indicator, context: bytes) -> bool:
     probability at most 1/65536 a product. Up to n-th powers is all that is claimed: a residue is one, or it is not.
     """
     commitments = [proof.commitments for proof in indicator.proofs]
-    challenges = _challenges(key, context, indicator.ciphertexts, commitments)
+    challenges = challenges_of(key, context, indicator.ciphertexts, commitments)
     stream = Stream.keyed(indicator.digest(key), b"batch of proofs")
     return all(_holds_one_batch(key, indicator, challenges, stream) for _ in range(REPETITIONS))
 
@@ -200,7 +200,7 @@ def _residue(key: PublicKey, ciphertext: mpz, bit: int) -> mpz:
     return ciphertext * (1 - bit * key.n) % key.n_squared
 
 
-def _challenges(
+def challenges_of(
     key: PublicKey, context: bytes, ciphertexts: Sequence[mpz], commitments: Sequence[tuple[mpz, mpz]]
 ) -> list[int]:
     """Return every proof's challenge, one for each repetition: the hash of everything that the prover fixed before."""

@@ -29,7 +29,7 @@ _EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _parser().parse_args(arguments)
+    chosen = make_parser().parse_args(arguments)
     try:
         return int(chosen.run(chosen))
     except SubnError as error:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _parser() -> GroupedParser:
+def make_parser() -> GroupedParser:
     parser = GroupedParser(
         groups=_GROUPS,
         examples=_EXAMPLES,

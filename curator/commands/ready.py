@@ -27,7 +27,7 @@ def ready(settings: Settings, chosen: argparse.Namespace) -> int:
 def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
     """Return whether the service is ready, and its answer, with a `reason` if it is not."""
     if not settings.port:
-        raise SettingsError("port 0 stands for any free one: name the one that the service logged, with --port")
+        raise SettingsError("port 0 means any free port: name the port that the service logged, with --port")
     host = _EVERYWHERE.get(settings.host, settings.host)
     line = _line(settings, host)
     try:

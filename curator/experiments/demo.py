@@ -1,18 +1,15 @@
 """`subn demo`: made-up hospitals, a curator and a real run on this machine, from nothing to a published table.
 
-It does not know how processes are managed (`curator.experiments.processes`). It uses the project's own commands.
+It does not know its command line (`curator.experiments.demo_command`) or how processes are managed
+(`curator.experiments.processes`). It uses the project's own commands.
 """
 
-import argparse
 import json
-import signal
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, sleep
-from types import FrameType
 from typing import Any
 
 from curator.experiments.evaluation import errors_against
@@ -21,18 +18,13 @@ from curator.experiments.sample_data import write_sample
 from curator.files import write_file
 from curator.home.certificates import Certificates
 from curator.operator.client import CuratorClient
-from curator.operator.plan_options import add_plan_option
 from curator.operator.progress import Screen, describe_run
-from protocol.errors import PlanError
-from protocol.exact import exact
-from protocol.messages.http import ENDS
-from protocol.options import PLAN_OPTIONS
+from protocol.messages.run_states import ENDS
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.schema import Schema
 from protocol.text import printable
 
 ROWS = 20_000
-MOST_PARTIES = 20
 _SEED = 1
 _SETTINGS = """\
 [datasets.patients]
@@ -72,51 +64,10 @@ class DemoOptions:
         return [f"hospital-{k + 1}" for k in range(self.parties)]
 
 
-def add_demo_options(demo: argparse.ArgumentParser) -> None:
-    demo.description = (
-        "Make up hospitals, start a curator and a party process for each of them on this machine, enrol them, run "
-        "the protocol with real keys, publish the table, measure how good it is, and stop everything."
-    )
-    add_plan_option(demo, PLAN_OPTIONS["method"])
-    demo.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
-    demo.add_argument("--epsilon", default="1", metavar="E", help="the most that each hospital spends (%(default)s)")
-    demo.add_argument("--out", type=Path, metavar="DIR", help="a new folder for everything (a temporary one)")
-    demo.add_argument(
-        "--keep", action="store_true", help="leave everything running, and print the addresses and how to stop it"
-    )
-    demo.add_argument(
-        "--ask", action="store_true", help="be hospital-1's data owner and the operator yourself, in a browser"
-    )
-    demo.set_defaults(run=_demo)
-
-
-def _demo(chosen: argparse.Namespace) -> int:
-    wishes = _wishes(chosen)
-    former = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        with Programs(wishes.folder / "logs", wishes.keep) as programs:
-            _tell(wishes, programs)
-    finally:
-        signal.signal(signal.SIGTERM, former)
-    return 0
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-def _wishes(chosen: argparse.Namespace) -> DemoOptions:
-    if not 2 <= chosen.parties <= MOST_PARTIES:
-        raise PlanError(f"--parties is {chosen.parties}: the demonstration takes 2 to {MOST_PARTIES} hospitals")
-    try:
-        exact(chosen.epsilon)
-    except ValueError as error:
-        raise PlanError(f"--epsilon: {error}") from None
-    folder = chosen.out or Path(tempfile.mkdtemp(prefix="dp-subn-demo-"))
-    if chosen.out is not None and folder.exists() and any(folder.iterdir()):
-        raise PlanError(f"{folder} is not empty: name a new folder")
-    (folder / "logs").mkdir(parents=True, exist_ok=True)
-    return DemoOptions(chosen.method, chosen.parties, chosen.epsilon, folder.absolute(), chosen.keep, chosen.ask)
+def demonstrate(wishes: DemoOptions) -> None:
+    """Show everything, and stop what was started, whatever happens."""
+    with Programs(wishes.folder / "logs", wishes.keep) as programs:
+        _tell(wishes, programs)
 
 
 def _tell(wishes: DemoOptions, programs: Programs) -> None:

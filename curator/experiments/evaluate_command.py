@@ -1,6 +1,6 @@
 """`subn evaluate` on the command line.
 
-It does not know how anything is measured (`curator.experiments.evaluation`).
+It does not know how anything is measured (`curator.experiments.evaluation`), and imports that only to measure.
 """
 
 import argparse
@@ -8,7 +8,6 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from curator.experiments.evaluation import Question, evaluate
 from curator.rendering.output import say
 
 
@@ -50,8 +49,10 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(chosen: argparse.Namespace) -> int:
+    from curator.experiments.evaluation import Evaluation, evaluate
+
     found = evaluate(
-        Question(chosen.real, chosen.synthetic, chosen.schema, chosen.ways, tuple(chosen.classify), chosen.without)
+        Evaluation(chosen.real, chosen.synthetic, chosen.schema, chosen.ways, tuple(chosen.classify), chosen.without)
     )
     return say(chosen, found, *_summary(found), indent=1)
 

@@ -28,8 +28,11 @@ MOST_SETS = 2_000  # of more marginals, a sample of this size is measured
 
 
 @dataclass(frozen=True)
-class Question:
-    """The request of the command line. A target is an attribute's name with a group of its values, or with none."""
+class Evaluation:
+    """The evaluation that the command line asks for.
+
+    A target is an attribute's name with a group of its values, or with none.
+    """
 
     real: Path
     synthetic: Path
@@ -39,17 +42,17 @@ class Question:
     without: tuple[str, ...]
 
 
-def evaluate(question: Question) -> dict[str, Any]:
-    """Evaluate a synthetic table. Errors in the question are found before any table is read."""
-    schema = read_schema(question.schema)
-    _refuse_ways(question.ways, len(schema.names))
-    targets = [target_of(schema, name, group) for name, group in question.targets]
-    without = [hidden_attribute(schema, name) for name in question.without]
-    real, synthetic = (read_codes(path, schema) for path in (question.real, question.synthetic))
+def evaluate(evaluation: Evaluation) -> dict[str, Any]:
+    """Evaluate a synthetic table. Errors in what is asked are found before any table is read."""
+    schema = read_schema(evaluation.schema)
+    _refuse_ways(evaluation.ways, len(schema.names))
+    targets = [target_of(schema, name, group) for name, group in evaluation.targets]
+    without = [hidden_attribute(schema, name) for name in evaluation.without]
+    real, synthetic = (read_codes(path, schema) for path in (evaluation.real, evaluation.synthetic))
     return {
         "warning": WARNING,
         "rows": {"real": len(real[0]), "synthetic": len(synthetic[0])},
-        "distances": [distance_report(schema, real, synthetic, ways) for ways in question.ways],
+        "distances": [distance_report(schema, real, synthetic, ways) for ways in evaluation.ways],
         "classification": [
             vars(rates)
             for target in targets

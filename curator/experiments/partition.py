@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
+from curator.experiments.division_options import WAYS
 from protocol.errors import DataError, PlanError
 from protocol.exact import exact
 from protocol.plan.plan import LONGEST_NAME
 from protocol.tables.schema import Schema
 
-WAYS = "random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE"
 _DEFAULT_PARTIES = 3
 
 

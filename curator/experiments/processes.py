@@ -17,8 +17,8 @@ from typing import Any
 
 from protocol.errors import OperatorError, SubnError
 
-_PATIENCE = 30.0  # seconds for a program to get ready
-_GRACE = 10.0  # seconds to stop before it is killed
+PATIENCE = 30.0  # seconds for a program to get ready
+GRACE = 10.0  # seconds to stop before it is killed
 _POLL = 0.05
 _LAST_LINES = 15
 
@@ -44,14 +44,14 @@ class Program:
 
     def wait_for(self, event: str) -> dict[str, Any]:
         """Wait for the first line of the program's log with this event, and return it."""
-        deadline = monotonic() + _PATIENCE
+        deadline = monotonic() + PATIENCE
         while True:
             for line in self.log_lines():
                 if line.get("event") == event:
                     return line
             self.require_alive()
             if monotonic() > deadline:
-                raise ProgramFailed(f"{self.name} is not ready after {_PATIENCE:g} s: see {self.log}")
+                raise ProgramFailed(f"{self.name} is not ready after {PATIENCE:g} s: see {self.log}")
             sleep(_POLL)
 
     def require_alive(self) -> None:
@@ -94,7 +94,7 @@ class Programs:
     def stop(self) -> None:
         for program in reversed(self.started):
             _signal(program, signal.SIGTERM)
-        deadline = monotonic() + _GRACE
+        deadline = monotonic() + GRACE
         for program in self.started:
             try:
                 program.process.wait(max(0.0, deadline - monotonic()))

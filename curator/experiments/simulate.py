@@ -6,6 +6,7 @@ It does not know how command lines are parsed (`curator.experiments.simulate_com
 
 import json
 import platform
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -37,7 +38,7 @@ from protocol.tables.schema import Schema
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExperimentSettings:
     """The settings of one run, with None where the preset decides."""
 
     epsilon: str
@@ -49,35 +50,47 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Request:
+class Experiment:
     """The experiment that the command line asks for."""
 
     data: Path
     schema: Path
     out: Path
-    settings: Settings
+    settings: ExperimentSettings
     seed: int | None
     real_crypto: bool
     evaluate: bool
 
 
-def run_experiment(request: Request, progress: Progress) -> dict[str, Any]:
+def settings_of(chosen: Namespace, wishes: dict[str, Any]) -> ExperimentSettings:
+    """Return the settings that options of a command line stand for."""
+    return ExperimentSettings(
+        epsilon=chosen.epsilon,
+        parties=chosen.parties,
+        method=chosen.method,
+        preset=chosen.preset,
+        partition=chosen.partition,
+        wishes=wishes,
+    )
+
+
+def run_experiment(experiment: Experiment, progress: Progress) -> dict[str, Any]:
     """Simulate, write synthetic.csv and manifest.json, and return the manifest."""
     started = perf_counter()
-    if request.seed is not None and request.real_crypto:
+    if experiment.seed is not None and experiment.real_crypto:
         raise PlanError("--seed works only with --crypto none: noise from a seed protects nobody")
-    stream = Stream.system() if request.seed is None else stream_of_seed(request.seed)
-    column = Division.parse(request.settings.partition).column
-    table = read_divided(request.data, read_schema(request.schema), column)
-    own, terms, identities = prepare(request.settings, table, stream)
-    request.out.mkdir(parents=True, exist_ok=True)
-    simulation = simulate(terms, own, identities, stream, request.real_crypto, progress)
-    synthetic = _write_synthetic(request, table.schema, simulation, stream.child("synthesis"))
-    manifest = _manifest(simulation, request.real_crypto, perf_counter() - started)
-    if request.evaluate:
+    stream = Stream.system() if experiment.seed is None else stream_of_seed(experiment.seed)
+    column = Division.parse(experiment.settings.partition).column
+    table = read_divided(experiment.data, read_schema(experiment.schema), column)
+    own, terms, identities = prepare(experiment.settings, table, stream)
+    experiment.out.mkdir(parents=True, exist_ok=True)
+    simulation = simulate(terms, own, identities, stream, experiment.real_crypto, progress)
+    synthetic = _write_synthetic(experiment, table.schema, simulation, stream.child("synthesis"))
+    manifest = _manifest(simulation, experiment.real_crypto, perf_counter() - started)
+    if experiment.evaluate:
         manifest["evaluation"] = _evaluate(table.schema, table.codes, synthetic)
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    write_file(request.out / "manifest.json", text, PUBLIC)
+    write_file(experiment.out / "manifest.json", text, PUBLIC)
     return manifest
 
 
@@ -86,7 +99,7 @@ def stream_of_seed(seed: int) -> Stream:
 
 
 def prepare(
-    settings: Settings, table: DividedTable, stream: Stream
+    settings: ExperimentSettings, table: DividedTable, stream: Stream
 ) -> tuple[list[list[Codes]], Terms, Sequence[Identity]]:
     """Return every party's columns, the agreed terms, and the parties' keys."""
     division = Division.parse(settings.partition)
@@ -105,18 +118,18 @@ def prepare(
     return own, terms, identities
 
 
-def _write_synthetic(request: Request, schema: Schema, simulation: Simulation, stream: Stream) -> list[Codes]:
+def _write_synthetic(experiment: Experiment, schema: Schema, simulation: Simulation, stream: Stream) -> list[Codes]:
     """Write the table batch by batch. Keep and return its codes only for an evaluation."""
     terms, kept = simulation.terms, []
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
 
     def batches() -> Any:
         for codes in synthetic_codes(terms, simulation.state.knowledge, terms.plan.rows, sampling):
-            if request.evaluate:
+            if experiment.evaluate:
                 kept.append(codes)
             yield labels(schema, codes, labelling)
 
-    write_table(request.out / "synthetic.csv", schema.names, batches())
+    write_table(experiment.out / "synthetic.csv", schema.names, batches())
     return [np.concatenate(columns) for columns in zip(*kept, strict=True)]
 
 

@@ -1,6 +1,6 @@
 """`subn simulate` and `subn sample-data`: try the system out in one process.
 
-It does not know how an experiment runs (`curator.experiments.simulate`).
+It does not know how an experiment runs (`curator.experiments.simulate`), and imports that only to run it.
 """
 
 import argparse
@@ -8,9 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from curator.experiments.partition import WAYS
-from curator.experiments.sample_data import write_sample
-from curator.experiments.simulate import Request, Settings, run_experiment
+from curator.experiments.division_options import add_division_options
 from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import error_range
 from curator.rendering.output import say
@@ -46,30 +44,6 @@ def add_simulate_options(simulate: argparse.ArgumentParser) -> None:
     simulate.set_defaults(run=_simulate)
 
 
-def add_division_options(group: Any) -> None:
-    group.add_argument(
-        "--parties", type=int, metavar="K", help="number of parties (3, or the number of values of the column)"
-    )
-    group.add_argument(
-        "--partition",
-        default="random",
-        metavar=WAYS,
-        help="how rows are divided: at random, by a column of the file, in equal parts sorted by an attribute, or "
-        "with this share of the rows, such as 0.8, at one party (%(default)s)",
-    )
-
-
-def settings_of(chosen: argparse.Namespace) -> Settings:
-    return Settings(
-        epsilon=chosen.epsilon,
-        parties=chosen.parties,
-        method=chosen.method,
-        preset=chosen.preset,
-        partition=chosen.partition,
-        wishes=wishes(chosen),
-    )
-
-
 def add_sample_data_options(sample: argparse.ArgumentParser) -> None:
     sample.description = (
         "Write schema.json, one CSV file per made-up hospital, and all.csv, which holds all their rows with the "
@@ -83,22 +57,26 @@ def add_sample_data_options(sample: argparse.ArgumentParser) -> None:
 
 
 def _simulate(chosen: argparse.Namespace) -> int:
-    request = Request(
+    from curator.experiments.simulate import Experiment, run_experiment, settings_of
+
+    experiment = Experiment(
         data=chosen.data,
         schema=chosen.schema,
         out=chosen.out,
-        settings=settings_of(chosen),
+        settings=settings_of(chosen, wishes(chosen)),
         seed=chosen.seed,
         real_crypto=chosen.crypto == "real",
         evaluate=chosen.evaluate,
     )
-    manifest = run_experiment(request, _show_progress)
+    manifest = run_experiment(experiment, _show_progress)
     return say(chosen, manifest, *_summary(manifest, chosen.out), indent=1)
 
 
 def _sample_data(chosen: argparse.Namespace) -> int:
     if chosen.parties < 1 or chosen.rows < 1:
         raise PlanError(f"{chosen.parties} hospitals of {chosen.rows} rows: at least 1 of each is needed")
+    from curator.experiments.sample_data import write_sample
+
     write_sample(chosen.out, chosen.parties, chosen.rows, chosen.seed)
     print(printable(f"wrote {chosen.parties} hospitals of {chosen.rows:,} rows to {chosen.out}"))
     return 0

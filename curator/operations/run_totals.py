@@ -18,7 +18,7 @@ from curator.store import run_records as records
 from curator.store.run_records import EventRecord, ReplyRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties, runs
-from protocol.messages.http import RunStateName
+from protocol.messages.run_states import RunStateName
 
 _SCHEMA_DIGITS = 12
 Labels = tuple[str, ...]

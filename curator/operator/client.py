@@ -18,7 +18,7 @@ from curator.errors import CuratorUnreachable
 from curator.files import PUBLIC, whole_file
 from curator.home.tls import client_context
 from protocol.errors import OperatorError
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
 from protocol.services.connection import check_address, distrust, hung_up

@@ -11,18 +11,20 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curator.errors import CuratorUnreachable
 from curator.home.tls import client_context
-from curator.operator.client import CuratorClient
 from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
 from curator.rendering.output import say
 from curator.results import multiple_tables
 from protocol.errors import OperatorError
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from protocol.text import printable, printable_json
+
+if TYPE_CHECKING:
+    from curator.operator.client import CuratorClient
 
 DEFAULT_URL = "https://127.0.0.1:8460"
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
@@ -32,7 +34,7 @@ _POLL_SECONDS = 0.5
 _MOST_COPIES = 1000
 _EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or refused, 4 timed out."
 
-Command = Callable[[CuratorClient, argparse.Namespace], int]
+Command = Callable[["CuratorClient", argparse.Namespace], int]
 
 
 def add_operator_options(command: str, parser: argparse.ArgumentParser) -> None:
@@ -159,6 +161,8 @@ def _with_client(chosen: argparse.Namespace, run: Command) -> int:
     key = Path(key_file).read_text(encoding="utf-8").strip()
     if not key.isascii() or not key.isprintable() or not key:
         raise OperatorError(f"{key_file} holds no operator key: one line of letters and digits is expected")
+    from curator.operator.client import CuratorClient  # imports httpx, for which no help should wait
+
     with CuratorClient(url, key, ca=_ca(chosen.ca_file or os.environ.get("SUBN_CA_FILE"))) as client:
         return run(client, chosen)
 
@@ -175,28 +179,28 @@ def _ca(file: Path | str | None) -> str:
     return text
 
 
-def _body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
+def _body(client: "CuratorClient", chosen: argparse.Namespace) -> dict[str, Any]:
     body = {"schema": _schema_hash(client, chosen.schema), "parties": chosen.party, "epsilon": chosen.epsilon}
     return body | {"method": chosen.method, "preset": chosen.preset} | as_json(wishes(chosen))
 
 
-def _run_body(client: CuratorClient, chosen: argparse.Namespace) -> dict[str, Any]:
+def _run_body(client: "CuratorClient", chosen: argparse.Namespace) -> dict[str, Any]:
     waiting = {name: getattr(chosen, name) for name in ("join_seconds", "step_seconds")}
     return _body(client, chosen) | {name: seconds for name, seconds in waiting.items() if seconds is not None}
 
 
-def _schema_hash(client: CuratorClient, given: str) -> str:
+def _schema_hash(client: "CuratorClient", given: str) -> str:
     if len(given) == 64 and not Path(given).exists():
         return given
     return str(client.add_schema(Path(given).read_bytes())["hash"])
 
 
-def _plan(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _plan(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     plan = client.plan(_body(client, chosen))
     return say(chosen, plan, *describe_plan(plan))
 
 
-def _run(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _run(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     key = chosen.idempotency_key or _new_key()
     run = client.create_run(_run_body(client, chosen), key)
     return say(chosen, run, run["run"], f"follow it with: subn watch {run['run']}")
@@ -208,7 +212,7 @@ def _new_key() -> str:
     return Stream.system().take(16).hex()
 
 
-def _watch(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _watch(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     screen = Screen(sys.stdout)
     for event in client.events(chosen.id):
         if chosen.json:
@@ -218,7 +222,7 @@ def _watch(client: CuratorClient, chosen: argparse.Namespace) -> int:
     return _end(chosen, client.run(chosen.id))
 
 
-def _wait(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _wait(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     deadline = None if chosen.timeout is None else monotonic() + chosen.timeout
     while (run := _state(client, chosen.id, deadline))["state"] not in ENDS:
         if deadline is not None and monotonic() >= deadline:
@@ -229,7 +233,7 @@ def _wait(client: CuratorClient, chosen: argparse.Namespace) -> int:
     return _end(chosen, run)
 
 
-def _state(client: CuratorClient, run: str, deadline: float | None) -> dict[str, Any]:
+def _state(client: "CuratorClient", run: str, deadline: float | None) -> dict[str, Any]:
     """Return the run. A curator that is down for a moment, as in a restart, does not end the waiting."""
     patience = monotonic() + 60 if deadline is None else deadline
     while True:
@@ -246,7 +250,7 @@ def _end(chosen: argparse.Namespace, run: dict[str, Any]) -> int:
     return EXIT_CODES[run["state"]]
 
 
-def _list_runs(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _list_runs(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     runs = client.runs()
     lines = [
         f"{run['run']}  {run['created'][:19]}  {run['method']}, epsilon {run['epsilon']}, {run['parties']} parties: "
@@ -256,12 +260,12 @@ def _list_runs(client: CuratorClient, chosen: argparse.Namespace) -> int:
     return say(chosen, runs, *(lines or ["no run yet: subn run"]))
 
 
-def _cancel(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _cancel(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     run = client.cancel(chosen.id, chosen.reason)
     return say(chosen, run, describe_run(run))
 
 
-def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _get(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     if chosen.copies is not None:
         return _get_copies(client, chosen)
     names = chosen.file or (RESULTS[:-1] if chosen.rows is None else ("table.csv",))
@@ -272,7 +276,7 @@ def _get(client: CuratorClient, chosen: argparse.Namespace) -> int:
     return say(chosen, {"files": paths}, *paths)
 
 
-def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _get_copies(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     """Download several tables, each drawn from fresh randomness."""
     if not 1 <= chosen.copies <= _MOST_COPIES or chosen.file:
         raise OperatorError(
@@ -291,7 +295,7 @@ def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
     return say(chosen, {"files": files, "rows": rows, "rule": rule}, *lines)
 
 
-def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _list_parties(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     parties = client.parties()
     lines = [
         f"{party['name']}{' (revoked)' if party['revoked'] else ''}: {party['fingerprint']}, "
@@ -301,28 +305,28 @@ def _list_parties(client: CuratorClient, chosen: argparse.Namespace) -> int:
     return say(chosen, parties, *(lines or ["no party has enrolled yet: subn parties code NAME"]))
 
 
-def _party_code(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _party_code(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     code = client.code(chosen.name)
     careful = [f"careful: this name can be taken for {other}, which has enrolled" for other in code["alike"]]
     return say(chosen, code, code["code"], f"valid once, for {chosen.name}, until {code['expires']}", *careful)
 
 
-def _revoke_party(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _revoke_party(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     client.revoke(chosen.name)
     return say(chosen, {"revoked": chosen.name}, f"{chosen.name} is revoked")
 
 
-def _list_schemas(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _list_schemas(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     schemas = client.schemas()
     lines = [f"{found['hash']}  {found['title']} ({found['attributes']} attributes)" for found in schemas]
     return say(chosen, schemas, *(lines or ["no schema yet: subn schemas add FILE"]))
 
 
-def _add_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _add_schema(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     found = client.add_schema(chosen.file.read_bytes())
     return say(chosen, found, found["hash"])
 
 
-def _show_schema(client: CuratorClient, chosen: argparse.Namespace) -> int:
+def _show_schema(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     print(printable_json(client.schema(chosen.hash), indent=1))
     return 0

@@ -30,7 +30,7 @@ from curator.operator.client import CuratorClient
 from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from protocol.options import PLAN_OPTIONS, Kind, PlanOption
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.text import printable
@@ -125,17 +125,17 @@ class Curator:
         return Plan.model_validate(self._client.plan(self._body(schema, epsilon, wishes)))
 
     @with_plan_options
-    def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> "Run":
+    def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> "NotebookRun":
         """Start a run. It waits for its parties to join."""
         key = Stream.system().take(16).hex()
-        return Run(self._client, self._client.create_run(self._body(schema, epsilon, wishes), key)["run"])
+        return NotebookRun(self._client, self._client.create_run(self._body(schema, epsilon, wishes), key)["run"])
 
     def runs(self) -> list[interface.RunEntry]:
         return [interface.RunEntry.model_validate(one) for one in self._client.runs()]
 
-    def attach(self, run: str) -> "Run":
+    def attach(self, run: str) -> "NotebookRun":
         """Return a run that anybody has started before."""
-        return Run(self._client, str(self._client.run(run)["run"]))
+        return NotebookRun(self._client, str(self._client.run(run)["run"]))
 
     def _body(
         self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, wishes: Mapping[str, Any]
@@ -154,14 +154,14 @@ class Curator:
         return str(self._client.add_schema(Path(schema).read_bytes())["hash"])
 
 
-class Run:
+class NotebookRun:
     """One run at a curator, made by `Curator.run` or `Curator.attach`."""
 
     def __init__(self, client: CuratorClient, run: str) -> None:
         self._client, self.id = client, run
 
     def __repr__(self) -> str:
-        return f"Run({self.id!r})"
+        return f"NotebookRun({self.id!r})"
 
     def state(self) -> interface.Run:
         return interface.Run.model_validate(self._client.run(self.id))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shutil import get_terminal_size
 from typing import Any, TextIO
 
-from protocol.messages.http import ACTIVE
+from protocol.messages.run_states import ACTIVE
 from protocol.text import printable
 
 _WIDTH = 20

@@ -7,12 +7,14 @@ import argparse
 import hashlib
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curator.rendering.output import say
 from protocol.errors import ManifestError, OperatorError
-from protocol.run.manifest import Manifest, verify_manifest
 from protocol.text import printable_lines
+
+if TYPE_CHECKING:
+    from protocol.run.manifest import Manifest
 
 VERIFIED, REJECTED = 0, 1
 
@@ -38,6 +40,8 @@ def add_verify_options(verify: argparse.ArgumentParser) -> None:
 
 
 def _verify(chosen: argparse.Namespace) -> int:
+    from protocol.run.manifest import verify_manifest  # imports numpy, for which no help should wait
+
     data = _read(chosen.manifest)
     if chosen.table is not None and not chosen.table.is_file():
         raise OperatorError(f"{chosen.table}: there is no such file; correct --table")
@@ -69,7 +73,7 @@ def _key(text: str | None) -> bytes | None:
         raise OperatorError(f"--curator-key is {text[:80]!r}: 64 hexadecimal digits are expected") from None
 
 
-def _files_at_hand(manifest: Manifest, beside: Path, table: Path | None) -> dict[str, Path]:
+def _files_at_hand(manifest: "Manifest", beside: Path, table: Path | None) -> dict[str, Path]:
     found = {name: beside / name for name in manifest.outputs if (beside / name).is_file()}
     if table is not None:
         found["table.parquet" if table.suffix == ".parquet" else "table.csv"] = table
@@ -81,7 +85,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _findings(manifest: Manifest, files: list[str], is_known_curator: bool) -> dict[str, Any]:
+def _findings(manifest: "Manifest", files: list[str], is_known_curator: bool) -> dict[str, Any]:
     plan = manifest.plan
     return {
         "verified": True,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from curator import interface
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 

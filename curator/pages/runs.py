@@ -21,7 +21,8 @@ from curator.pages.run_grid import advice, grid
 from curator.rendering.templating import render
 from curator.results.publication import file_sizes
 from curator.service import Service
-from protocol.messages.http import ENDS, RunId
+from protocol.messages.http import RunId
+from protocol.messages.run_states import ENDS
 from protocol.plan.promises import not_promised, promises
 from protocol.plan.terms import Terms
 

@@ -51,7 +51,7 @@ class Orchestrator:
         self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: (
             None
         )  # called after every complete step
-        self._live: dict[str, LiveRun] = {}
+        self.live: dict[str, LiveRun] = {}
         self._creating = Lock()
         self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
 
@@ -74,7 +74,7 @@ class Orchestrator:
         with live.lock:
             if live.ended:
                 raise self._over(run)
-            self._end(live, Ending("cancelled", OPERATOR, reason or "cancelled by the operator"))
+            self.end(live, Ending("cancelled", OPERATOR, reason or "cancelled by the operator"))
 
     def revoke(self, party: str) -> None:
         """Refuse all further requests of this party, and let its runs fail."""
@@ -99,7 +99,7 @@ class Orchestrator:
 
     def view(self, run: str) -> interface.Run:
         """Return the run as stored, with the reason of a pause even while the pause cannot be stored."""
-        found, live = self.views.run(run), self._live.get(run)
+        found, live = self.views.run(run), self.live.get(run)
         pause = None if live is None else live.pause
         return found if pause is None else found.model_copy(update={"reason": f"paused: {pause.reason}"})
 
@@ -134,7 +134,7 @@ class Orchestrator:
 
     def advance(self, run: str) -> None:
         """Compute the result of a complete step, and store it. Meanwhile the run can be cancelled."""
-        live = self._live.get(run)
+        live = self.live.get(run)
         if live is None:
             return
         with live.at_work:
@@ -162,7 +162,7 @@ class Orchestrator:
                     if failure is not None and live.pause is None and not live.ended:
                         self._hold_up(live, failure[1], since=failure[0])
                     else:
-                        self._tend(live)
+                        self.tend(live)
                 finally:
                     live.lock.release()
 
@@ -206,7 +206,7 @@ class Orchestrator:
         with self._store.writing() as db:
             refuse_changed_members(db, terms.plan.members)
             write_beginning(db, live, row | {"idempotency_key": idempotency_key})
-        self._live[live.run] = live
+        self.live[live.run] = live
         said(live.run, "created", parties=list(live.names))
         said(live.run, "step", **live.at.amounts)
         self.changed(live.run)
@@ -231,7 +231,7 @@ class Orchestrator:
             names = records.members_of(db, run)
         if not known or party not in (None, *names):
             raise NotFound(f"there is no run {run!r}{f' of {party}' if party else ''}")
-        live = self._live.get(run)
+        live = self.live.get(run)
         if live is None:
             raise self._over(run)
         return live
@@ -285,7 +285,7 @@ class Orchestrator:
 
     # Tending
 
-    def _tend(self, live: LiveRun) -> None:
+    def tend(self, live: LiveRun) -> None:
         now = self._seams.clock()
         if live.ended or (live.pause is not None and now < live.pause.until):
             return
@@ -295,7 +295,7 @@ class Orchestrator:
             elif live.pause is not None:
                 self._resume(live, now)
             elif live.missing and live.deadline is not None and now >= live.deadline:
-                self._end(live, too_late(live))
+                self.end(live, too_late(live))
         except (StoreUnavailable, OSError) as error:
             self._hold_up(live, error)
 
@@ -311,9 +311,9 @@ class Orchestrator:
         except OSError:
             raise
         except Exception as error:  # an unforeseen failure ends this run, not the service
-            self._end(live, internal(error, live.run, self._seams.streams("reference")))
+            self.end(live, internal(error, live.run, self._seams.streams("reference")))
         else:
-            self._end(live, Ending("finished"), outputs)
+            self.end(live, Ending("finished"), outputs)
 
     def _hold_up(self, live: LiveRun, error: Exception, since: int | None = None) -> None:
         """Pause the run, with everything that was stored, until the store or the disk works again."""
@@ -342,7 +342,7 @@ class Orchestrator:
 
     # Ending
 
-    def _end(self, live: LiveRun, ending: Ending, outputs: Mapping[str, str] | None = None) -> None:
+    def end(self, live: LiveRun, ending: Ending, outputs: Mapping[str, str] | None = None) -> None:
         """Store the end of a run. The caller holds the run's lock."""
         now = self._seams.clock()
         with self._store.writing() as db:
@@ -357,11 +357,11 @@ class Orchestrator:
             if party in live.names:
                 with live.lock:
                     if not live.ended:
-                        self._end(live, Ending("failed", party, f"{party} was revoked by the operator"))
+                        self.end(live, Ending("failed", party, f"{party} was revoked by the operator"))
 
     def _forget(self, live: LiveRun, ending: Ending) -> None:
         live.end(ending)
-        self._live.pop(live.run, None)
+        self.live.pop(live.run, None)
 
     # Recovering
 
@@ -378,7 +378,7 @@ class Orchestrator:
             return
         with self._store.writing() as db:
             records.change_run(db, live.run, deadline=live.deadline)
-        self._live[live.run] = live
+        self.live[live.run] = live
 
     def _check_keys(self) -> None:
         """Refuse other keys: secrets of runs open only under the old master key, and parties know the signing key."""
@@ -391,7 +391,7 @@ class Orchestrator:
                     )
 
     def _runs_in_memory(self) -> list[LiveRun]:
-        return list(self._live.values())
+        return list(self.live.values())
 
 
 def _trouble(error: Exception) -> str:

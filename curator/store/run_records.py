@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from curator.store.tables import events, members, meta, replies, runs
-from protocol.messages.http import ACTIVE
+from protocol.messages.run_states import ACTIVE
 
 SIGNING_KEY = "signing key"  # name under which `remember` keeps the key that parties know
 

@@ -24,7 +24,7 @@ from curator.store.tables import WRITING, meta
 
 _ROW = "served by"
 _LOCK = 5824902  # number of the PostgreSQL advisory lock; the migrations use 5824901
-_PATIENCE = 3.0  # seconds that a killed process may need to disappear
+PATIENCE = 3.0  # seconds that a killed process may need to disappear
 _POLL = 0.05
 # PostgreSQL notices within 25 seconds that the machine which held the lock is gone.
 _KEEPALIVE = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
@@ -45,7 +45,7 @@ class SoleCurator:
 
     def take(self) -> None:
         """Claim this database for this process. Refused while another process serves it."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while not self._lock.take():
             if time.monotonic() > deadline:
                 raise SettingsError(

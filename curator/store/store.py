@@ -18,7 +18,7 @@ from curator.store.tables import WRITING, make_engine
 
 class Store:
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._sole: SoleCurator | None = None  # set in a service; other commands only add keys and codes
 
     @classmethod
@@ -32,7 +32,7 @@ class Store:
             ) from None
         try:
             with _translated():
-                migrate(store._engine)
+                migrate(store.engine)
         except CuratorError:
             store.close()
             raise
@@ -40,7 +40,7 @@ class Store:
 
     def serve_alone(self, token: str) -> None:
         """Claim this database for this process. This store writes nothing if another process serves it later."""
-        sole = SoleCurator(self._engine, token)
+        sole = SoleCurator(self.engine, token)
         with _translated():
             sole.take()
         self._sole = sole
@@ -53,7 +53,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        with _translated(), self._engine.connect() as connection, connection.begin():
+        with _translated(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -61,7 +61,7 @@ class Store:
         """Open a transaction: at its end everything written in it is stored, or nothing."""
         with (
             _translated(),
-            self._engine.connect().execution_options(**{WRITING: True}) as connection,
+            self.engine.connect().execution_options(**{WRITING: True}) as connection,
             connection.begin(),
         ):
             if self._sole is not None:
@@ -76,7 +76,7 @@ class Store:
     def close(self) -> None:
         if self._sole is not None:
             self._sole.release()
-        self._engine.dispose()
+        self.engine.dispose()
 
 
 @contextmanager

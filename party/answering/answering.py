@@ -45,7 +45,7 @@ _LONGEST_REASON = 2000  # of a refusal
 NOTHING: Amounts = (Fraction(0), Fraction(0))
 _UNFIT = "its table cannot be read or does not fit the schema; its data owner finds out why with `subn-party check`"
 
-Question = Count | TakeBack | Place | Learn
+StepTask = Count | TakeBack | Place | Learn
 Sums = Callable[[Plan, int], PartySums]
 
 
@@ -98,7 +98,7 @@ class Answering:
         task = decode(data, CURATOR)
         if isinstance(task, Invitation):
             return self._invited(task, digest(data))
-        if isinstance(task, Question):
+        if isinstance(task, StepTask):
             return self._asked(run, task, digest(data))
         raise OutOfTurn(CURATOR, f"sent {task.kind!r}, which only parties send")
 
@@ -204,7 +204,7 @@ class Answering:
 
     # Every other task
 
-    def _asked(self, run: str, task: Question, asked: str) -> Outgoing:
+    def _asked(self, run: str, task: StepTask, asked: str) -> Outgoing:
         request = self._ledger.request_of_plan(task.plan)
         run = run if request is None else request.run
         stored = None if request is None else self._ledger.answered(run, task.step)
@@ -220,17 +220,17 @@ class Answering:
         except (PeerError, PlanError, PolicyRefusal) as error:
             return self._decline(request, task.step, asked, error)
 
-    def _answer(self, request: Request, task: Question, asked: str) -> Outgoing:
+    def _answer(self, request: Request, task: StepTask, asked: str) -> Outgoing:
         joined = self._taken_up(request)
         state, terms = joined.kept.state, joined.terms
-        with _no_question_stops_the_party(task):
+        with _no_task_stops_the_party(task):
             checked = check(state, task)
         step = checked.step
         if step.charge(state.me) > request.reserved:
             raise BudgetExhausted(
                 f"{step.name!r} costs {step.charge(state.me)}, {request.reserved} is set aside for it"
             )
-        with _no_question_stops_the_party(task):
+        with _no_task_stops_the_party(task):
             state, reply = answer(state, checked, joined.rows, self._stream)
         keys = task.keys if isinstance(task, Count) and task.keys is not None else joined.kept.keys
         following = _Joined(terms, joined.rows, Kept(state, keys))
@@ -252,7 +252,7 @@ class Answering:
                 codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.schema)
                 found = saved_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
             except Unreadable as error:
-                raise PolicyRefusal("this party cannot go on: what it kept of the run is damaged") from error
+                raise PolicyRefusal("this party cannot go on: the state that it kept of the run is damaged") from error
             self._joined[request.run] = _Joined(terms, Rows(terms.domain, terms.encoding.encode(codes)), found)
         return self._joined[request.run]
 
@@ -294,8 +294,8 @@ class Answering:
         self._forget(request)
         return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
 
-    def _object(self, run: str, request: Request | None, task: Invitation | Question, error: SubnError) -> Outgoing:
-        """Refuse a task that has no place in a step: another question for an answered step, or for a run not joined.
+    def _object(self, run: str, request: Request | None, task: Invitation | StepTask, error: SubnError) -> Outgoing:
+        """Refuse a task that has no place in a step: another task for an answered step, or for a run not joined.
 
         It ends the run of `request`, if there is one.
         """
@@ -382,8 +382,8 @@ def _why_refused(request: Request) -> str:
 
 
 @contextmanager
-def _no_question_stops_the_party(task: Question) -> Iterator[None]:
-    """Decline a question that raises an unforeseen error: a party that stops would find it in its inbox again.
+def _no_task_stops_the_party(task: StepTask) -> Iterator[None]:
+    """Decline a task that raises an unforeseen error: a party that stops would find it in its inbox again.
 
     Privacy: the curator is not told what went wrong, as that might depend on rows; the log says where it happened.
     """
@@ -391,6 +391,6 @@ def _no_question_stops_the_party(task: Question) -> Iterator[None]:
         yield
     except SubnError:
         raise
-    except Exception as error:  # whatever it is, a party that stops would find the question in its inbox again
+    except Exception as error:  # whatever it is, a party that stops would find the task in its inbox again
         json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
-        raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error
+        raise FailedCheck(CURATOR, f"asks in {task.step!r} for something that this party cannot work out") from error

@@ -44,10 +44,8 @@ def _about_the_run(policy: Policy, plan: Plan) -> Iterator[str]:
         if member.rows < policy.smallest_rows:
             yield f"{member.name} has {member.rows} rows, everybody needs at least {policy.smallest_rows}"
     if plan.insiders < policy.smallest_insiders and plan.method != "independent":
-        yield (
-            f"it protects from {plan.insiders} other parties that pool what they know, "
-            f"at least {policy.smallest_insiders} are needed"
-        )
+        others = "1 other party" if plan.insiders == 1 else f"{plan.insiders} other parties that pool what they know"
+        yield f"it protects from {others}, at least {policy.smallest_insiders} are needed"
 
 
 def _about_money(policy: Policy, terms: Terms, me: int, budget: Budget) -> Iterator[str]:

@@ -43,7 +43,7 @@ EVENTS: dict[str, frozenset[str]] = {
     "mended": frozenset({"bytes"}),  # bytes of an unfinished last line that was removed
 }
 FIRST = "0" * 64  # the predecessor's hash in the first line
-_BLOCK = 1 << 13
+BLOCK = 1 << 13
 
 Field = str | int | list[str]
 
@@ -173,7 +173,7 @@ def _end_of_whole_lines(file: int) -> int:
     """The position just after the last newline."""
     end = os.fstat(file).st_size
     while end:
-        start = max(0, end - _BLOCK)
+        start = max(0, end - BLOCK)
         newline = os.pread(file, end - start, start).rfind(b"\n")
         if newline >= 0:
             return start + newline + 1
@@ -186,7 +186,7 @@ def _line_before(file: int, end: int) -> bytes:
     line = b""
     start = end - 1  # leaves out the newline
     while start > 0:
-        block = max(0, start - _BLOCK)
+        block = max(0, start - BLOCK)
         before, newline, after = os.pread(file, start - block, block).rpartition(b"\n")
         line = after + line if newline else before + after + line
         if newline:

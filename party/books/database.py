@@ -12,55 +12,56 @@ from threading import RLock
 
 from party.errors import DiskFull, LedgerError, Unreadable
 
-_BUSY_SECONDS = 30
+BUSY_SECONDS = 30
 _NO_ROOM = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP"}
 _NOT_A_LEDGER = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _PRIMARY = 0xFF  # SQLite's extended result codes keep the primary one in the lowest byte
 
 
 class Database:
-    """One connection that several threads may share; other processes may hold their own."""
+    """One connection that several threads may share; other processes may hold their own.
+
+    Take a `transaction` or a `reading`, never the bare `connection`.
+    """
 
     def __init__(self, path: Path, application: int, migrations: Sequence[Sequence[str]]) -> None:
         self._path = path
         self._turn = RLock()
         with self._explained():
             _create(path)
-            self._connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self._connection.row_factory = sqlite3.Row
+            self.connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            self.connection.row_factory = sqlite3.Row
             try:
                 self._prepare(application, migrations)
             except (sqlite3.Error, LedgerError):
-                self._connection.close()
+                self.connection.close()
                 raise
 
     def close(self) -> None:
         with self._turn:
-            self._connection.close()
+            self.connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run the body as one transaction, on disk when it ends; only one process writes at a time."""
         with self._turn, self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection
-                self._connection.execute("COMMIT")
+                yield self.connection
+                self.connection.execute("COMMIT")
             finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Run the body on one consistent view of the data."""
         with self._turn, self._explained():
-            self._connection.execute("BEGIN")
+            self.connection.execute("BEGIN")
             try:
-                yield self._connection
+                yield self.connection
             finally:
-                self._connection.execute("ROLLBACK")
+                self.connection.execute("ROLLBACK")
 
     def empty_log(self) -> None:
         """Move the write-ahead log into the file, so that overwritten secrets do not remain in the log.
@@ -68,14 +69,14 @@ class Database:
         If that fails now, because the disk is full or somebody reads, a later commit or the next opening does it.
         """
         with self._turn, suppress(sqlite3.OperationalError):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _prepare(self, application: int, migrations: Sequence[Sequence[str]]) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")  # a commit returns when it is on disk
-        self._connection.execute("PRAGMA foreign_keys = ON")
-        self._connection.execute("PRAGMA secure_delete = ON")  # secrets of ended runs do not stay in free pages
-        damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("PRAGMA synchronous = FULL")  # a commit returns when it is on disk
+        self.connection.execute("PRAGMA foreign_keys = ON")
+        self.connection.execute("PRAGMA secure_delete = ON")  # secrets of ended runs do not stay in free pages
+        damage = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if damage != "ok":
             raise Unreadable(f"{self._path}: the file is damaged; restore it from a backup")
         with self.transaction() as connection:
@@ -111,7 +112,7 @@ class Database:
         if primary in _NOT_A_LEDGER:
             return Unreadable(f"{self._path}: not a database, or damaged ({name}); restore it from a backup")
         if primary == sqlite3.SQLITE_BUSY:
-            return LedgerError(f"{self._path}: another process has kept it locked for {_BUSY_SECONDS} seconds")
+            return LedgerError(f"{self._path}: another process has kept it locked for {BUSY_SECONDS} seconds")
         return LedgerError(f"{self._path}: cannot be used ({name}: {error}); check the disk and who may write there")
 
 

@@ -46,8 +46,10 @@ _RESTORED = "the ledger was restored from a time before this run's last answer"
 
 
 class Ledger:
+    """The ledger in one database. Only tests look into `database`."""
+
     def __init__(self, database: Database, now: Callable[[], str]) -> None:
-        self._database = database
+        self.database = database
         self._now = now
 
     @classmethod
@@ -55,7 +57,7 @@ class Ledger:
         return cls(Database(path, APPLICATION, MIGRATIONS), now)
 
     def close(self) -> None:
-        self._database.close()
+        self.database.close()
 
     # Requests
 
@@ -73,7 +75,7 @@ class Ledger:
         reasons: Sequence[str],
     ) -> Request:
         """Note an invitation and the policy's verdict. If the invitation is repeated, the first verdict stands."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             known = find_request(db, run) or find_plan(db, plan_hash)
             if known is not None and (known.run, known.plan_hash) != (run, plan_hash):
                 raise AnsweredOtherwise(CURATOR, f"invites to {known.run!r} again, as {run!r} or with another plan")
@@ -94,7 +96,7 @@ class Ledger:
     def decide(self, run: str, accept: bool, reason: str = "") -> Request:
         """Note the data owner's decision on a run that has not begun. The policy's refusal cannot be overruled."""
         wanted: State = "accepted" if accept else "refused"
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             request = known_request(db, run)
             if request.state not in ("asked", "accepted", wanted):
                 raise LedgerError(f"{run!r} is {request.state} already: it can no longer be {wanted}")
@@ -104,7 +106,7 @@ class Ledger:
 
     def reserve(self, run: str, total: Fraction, delta_total: Fraction = Fraction(0)) -> Request:
         """Set the run's whole price aside and make it active, if the totals of its data set allow."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             request = known_request(db, run)
             if request.state == "active":
                 return request
@@ -118,31 +120,31 @@ class Ledger:
 
     def settle(self, run: str, outcome: str, reason: str = "") -> Request:
         """End a run: the epsilon not spent is free again, the rest stays spent, and its secrets are destroyed."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             if known_request(db, run).state != "ended":
                 _end(db, run, outcome, reason)
             settled = known_request(db, run)
-        self._database.empty_log()
+        self.database.empty_log()
         return settled
 
     def request(self, run: str) -> Request | None:
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return find_request(db, run)
 
     def request_of_plan(self, plan_hash: str) -> Request | None:
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return find_plan(db, plan_hash)
 
     def requests(self, state: State | None = None) -> list[Request]:
         """All requests, or those in one state, in the order in which they came."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return requests_in(db, state)
 
     # Answers
 
     def answered(self, run: str, step: str) -> StoredReply | None:
         """The stored answer to a step, to be sent again."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return find_reply(db, run, step)
 
     def record(
@@ -163,7 +165,7 @@ class Ledger:
 
         Retry safety: a repeated call returns the first call's bytes. Privacy: noise that is drawn again never leaves.
         """
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             request = known_request(db, run)
             if (stored := _same_request(db, run, step, request_digest)) is not None:
                 return stored.reply
@@ -180,12 +182,12 @@ class Ledger:
             self._insert(db, run, step, mechanism, (charge, delta), request_digest, reply)
             db.execute("UPDATE requests SET kept = ? WHERE run = ?", (kept, run))
         if kept is None:
-            self._database.empty_log()
+            self.database.empty_log()
         return reply
 
     def decline(self, run: str, step: str, *, request_digest: str, reply: bytes, reason: str) -> bytes:
         """Keep a refusal as a step's answer and end the run in one transaction; return the bytes that may leave."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             request = known_request(db, run)
             if (stored := _same_request(db, run, step, request_digest)) is not None:
                 return stored.reply
@@ -193,12 +195,12 @@ class Ledger:
                 raise OutOfTurn(CURATOR, f"asks for {step!r} of {run!r}, which is ended")
             self._insert(db, run, step, REFUSAL, (Fraction(0), Fraction(0)), request_digest, reply)
             _end(db, run, "refused", reason)
-        self._database.empty_log()
+        self.database.empty_log()
         return reply
 
     def kept(self, run: str) -> bytes | None:
         """The party's state between its answers; None before the first one, after the last one and after the run."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             row = db.execute("SELECT kept FROM requests WHERE run = ?", (run,)).fetchone()
             return None if row is None else row[0]
 
@@ -211,23 +213,23 @@ class Ledger:
         return self.reserved_amounts(dataset)[0]
 
     def spent_amounts(self, dataset: str) -> Amounts:
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return spent_on(db, dataset)
 
     def reserved_amounts(self, dataset: str) -> Amounts:
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return reserved_on(db, dataset)
 
     def entries(self, dataset: str | None = None, run: str | None = None) -> list[Entry]:
         """All answers in the order in which they were given, then those recovered from receipts."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return find_entries(db, dataset, run)
 
     # Receipts
 
     def check_against(self, receipts: Iterable[SentReceipt]) -> list[SentReceipt]:
         """Receipts of this party's own key that the ledger lacks: it was set back, or belongs to another party."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             known = known_answers(db)
         return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
 
@@ -236,7 +238,7 @@ class Ledger:
 
         A receipt is this party's statement about a plan. The name of its run is the curator's word alone.
         """
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             for receipt in missing:
                 request = find_plan(db, receipt.plan)
                 charged = request.dataset if request is not None and request.dataset is not None else dataset
@@ -248,7 +250,7 @@ class Ledger:
                 )
                 if request is not None and request.state != "ended":
                     _end(db, request.run, "failed", _RESTORED)
-        self._database.empty_log()
+        self.database.empty_log()
 
     def _insert(
         self, db: Connection, run: str, step: str, mechanism: str, amounts: Amounts, request_digest: str, reply: bytes

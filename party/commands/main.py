@@ -46,28 +46,30 @@ _EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None, seams: "Seams | None" = None) -> int:
-    chosen = _parser().parse_args(arguments)
+    chosen = make_parser().parse_args(arguments)
     chosen.seams = seams or {}
     try:
         result: Result = chosen.run(chosen)
     except (SubnError, OSError) as error:
-        return _complain(error, chosen.json)
+        return complain(error, chosen.json)
     try:
-        _say(result, chosen.json)
+        say(result, chosen.json)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return result.code
 
 
-def _say(result: "Result", as_json: bool) -> None:
+def say(result: "Result", as_json: bool) -> None:
+    """Print what a command found; whatever others wrote into its lines, each is printed as one line."""
     if as_json:
         print(printable_json(result.data, indent=2))
     elif result.lines:
         print("\n".join(map(printable, result.lines)))
 
 
-def _complain(error: Exception, as_json: bool) -> int:
+def complain(error: Exception, as_json: bool) -> int:
+    """Print what went wrong, and return the exit code."""
     code = _code(error)
     what = str(error)
     if isinstance(error, OSError):
@@ -89,7 +91,7 @@ def _code(error: Exception) -> int:
     return FAILED
 
 
-def _parser() -> GroupedParser:
+def make_parser() -> GroupedParser:
     parser = GroupedParser(
         groups=_GROUPS,
         examples=_EXAMPLES,

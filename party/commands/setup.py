@@ -108,7 +108,7 @@ def trust(home: Home, chosen: Any) -> Result:
     if not fits(chosen.fingerprint, shown[chosen.name]):
         raise Untrusted(
             f"the curator shows the fingerprint {shown[chosen.name]} for {chosen.name} ({spoken(shown[chosen.name])}), "
-            "not the one that you typed: compare again; somebody may stand in between; nothing was noted"
+            "not the one that you typed: compare again; somebody may be intercepting the connection; nothing was noted"
         )
     settings.add_peer(home, chosen.name, shown[chosen.name])
     return Result({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])

@@ -31,8 +31,8 @@ def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = 
     if pin_of(key, found.ca) != pin:
         raise Untrusted(
             f"{url} is not the curator that your code was made by: the code was copied wrongly or is older than the "
-            "curator's keys, or somebody stands in between; nothing was sent or noted; ask the operator for a new "
-            "code, or for the pin that `subn-curator certificate show` prints"
+            "curator's keys, or somebody is intercepting the connection; nothing was sent or noted; ask the operator "
+            "for a new code, or for the pin that `subn-curator certificate show` prints"
         )
     try:
         trusting(found.ca)

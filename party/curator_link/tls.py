@@ -18,7 +18,7 @@ def trusting(ca: str) -> ssl.SSLContext:
 
 
 def trusting_nobody() -> ssl.SSLContext:
-    """Accept any certificate, for one question whose answer is checked against the pin."""
+    """Accept any certificate, for one request whose answer is checked against the pin."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = False

@@ -184,7 +184,7 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     if not is_known:
         raise Unreadable(f"{file} is a backup of something else, or of a later version: nothing was restored")
     if {name: sha256(data).hexdigest() for name, data in members.items()} != expected or "ledger.db" not in members:
-        raise Unreadable(f"{file} is damaged: what it holds is not what it says; nothing was restored")
+        raise Unreadable(f"{file} is damaged: its contents do not match its list of contents; nothing was restored")
     return contents, members
 
 

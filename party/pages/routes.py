@@ -43,7 +43,7 @@ def add_pages(
 ) -> None:
     """Add the pages to `app`. Without `line` to the curator they show neither its roster nor published tables."""
     render = Renderer(opened, trouble)
-    guards = _Guards(opened, door)
+    guards = SessionGuards(opened, door)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(_entry(opened, door, render, guards))
     app.include_router(_of_requests(opened, render, guards))
@@ -52,7 +52,7 @@ def add_pages(
     _add_failures(app, render)
 
 
-class _Guards:
+class SessionGuards:
     """Dependencies of the routes: they let signed-in browsers through."""
 
     def __init__(self, opened: OpenHome, door: Door) -> None:
@@ -74,7 +74,7 @@ class _Guards:
         return session
 
 
-def _entry(opened: OpenHome, door: Door, render: Renderer, guards: _Guards) -> APIRouter:
+def _entry(opened: OpenHome, door: Door, render: Renderer, guards: SessionGuards) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
     @router.get("/sign-in")
@@ -99,7 +99,7 @@ def _entry(opened: OpenHome, door: Door, render: Renderer, guards: _Guards) -> A
     return router
 
 
-def _of_requests(opened: OpenHome, render: Renderer, guards: _Guards) -> APIRouter:
+def _of_requests(opened: OpenHome, render: Renderer, guards: SessionGuards) -> APIRouter:
     router, views, reader = APIRouter(include_in_schema=False), Views(opened), Depends(guards.reader)
 
     @router.get("/requests")
@@ -121,7 +121,7 @@ def _of_requests(opened: OpenHome, render: Renderer, guards: _Guards) -> APIRout
     return router
 
 
-def _of_the_party(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+def _of_the_party(opened: OpenHome, render: Renderer, guards: SessionGuards, line: Curator | None) -> APIRouter:
     router, views, reader = APIRouter(include_in_schema=False), Views(opened), Depends(guards.reader)
 
     @router.get("/")
@@ -165,7 +165,7 @@ def _of_the_party(opened: OpenHome, render: Renderer, guards: _Guards, line: Cur
     return router
 
 
-def _deciding(opened: OpenHome, render: Renderer, guards: _Guards, line: Curator | None) -> APIRouter:
+def _deciding(opened: OpenHome, render: Renderer, guards: SessionGuards, line: Curator | None) -> APIRouter:
     router, writer = APIRouter(include_in_schema=False), Depends(guards.writer)
 
     @router.post("/requests/{plan}/accept")

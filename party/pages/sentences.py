@@ -10,7 +10,7 @@ from party.home.settings import Dataset, Policy, Settings
 from party.views import amount
 
 _RULE_WORDS = {"refuse": "is refused", "clamp": "is moved to the nearest bound", "missing": "counts as missing"}
-_EVENTS = {
+EVENT_WORDS = {
     "made": "Your keys were made.",
     "enrolled": "Enrolled as {name} with the curator at {url}.",
     "recognised": "A new pin confirmed the curator; its key is {curator} from now on.",
@@ -63,7 +63,7 @@ def rules(settings: Settings) -> Iterator[str]:
 def event(entry: Mapping[str, Any]) -> str:
     """Tell an entry of the audit log in a sentence; an event that this version does not know is named as it is."""
     given = {name: _readable(name, value) for name, value in entry.items()}
-    return _EVENTS.get(str(entry["event"]), "{event}").format_map(_Given(given))
+    return EVENT_WORDS.get(str(entry["event"]), "{event}").format_map(_Given(given))
 
 
 class _Given(dict[str, str]):

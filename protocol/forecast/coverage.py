@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks, strength_of_strongest, typical_size
+from protocol.picks.scores import SCORES
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 
-# Of a score, in rows, per unit of strength; score I chooses nearly at random below epsilon 1. Score M, which looks away
-# from levels, sees about 0.6 of a dependence.
-_SENSITIVITY = {"R": 3, "F": 1, "M": 1.6}
+# By one changed row, per unit of strength. Score M, which looks away from levels, sees about 0.6 of a dependence.
+_ROWS_MOVED = {"M": 1.6} | {name: score.moved_rows for name, score in SCORES.items()}
 _LARGEST_GAIN = 10  # upper limit on how much more likely strong pairs are picked; there are only so many of them
 
 
@@ -54,7 +54,7 @@ def kinds_of(sizes: Sequence[int]) -> dict[Shape, int]:
 
 def preference_of(plan: Plan, party: int, epsilon: float) -> float:
     """The exponent by which a party's private pick favours a pair, per unit of strength."""
-    return epsilon * plan.members[party].rows / (2 * _SENSITIVITY.get(plan.score, math.inf))
+    return epsilon * plan.members[party].rows / (2 * _ROWS_MOVED[plan.score])
 
 
 def likelihood_gain(preference: float) -> float:

@@ -4,16 +4,13 @@ It does not know how requests are served or signed, and what only operators ask.
 """
 
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from protocol.exact import Exact, Hash, canonical_json
+from protocol.messages.run_states import RunStateName
 from protocol.text import checked_name
-
-RunStateName = Literal["joining", "running", "finished", "failed", "refused", "cancelled", "timed_out"]
-ACTIVE: tuple[RunStateName, ...] = ("joining", "running")
-ENDS: tuple[RunStateName, ...] = ("finished", "failed", "refused", "cancelled", "timed_out")
 
 LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
 

@@ -178,7 +178,9 @@ def decode(data: bytes, sender: str) -> Task | Reply:
 def _split(data: bytes, sender: str) -> tuple[bytes, bytes]:
     start = len(MAGIC) + 4
     if data[:4] != MAGIC[:4] or len(data) < start:
-        raise MalformedMessage(sender, f"sent something else, expected a message that starts with {MAGIC[:4]!r}")
+        raise MalformedMessage(
+            sender, f"sent bytes that are no message: expected a message that starts with {MAGIC[:4]!r}"
+        )
     if data[4:5] != MAGIC[4:]:
         raise MalformedMessage(
             sender, f"speaks protocol version {data[4]}, this side speaks {MAGIC[4]}: update one of them"

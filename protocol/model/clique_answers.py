@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from protocol.model.junction_tree import Array, cells, places
 from protocol.tables.domain import Variables
 
-_LARGEST_SIDE = 1 << 18  # most numbers in L or in R
+LARGEST_SIDE = 1 << 18  # most numbers in L or in R
 
 
 class CliqueAnswers(Protocol):
@@ -35,7 +35,7 @@ def clique_answers(sizes: Sequence[int], clique: Variables, tables: Sequence[Var
     """Prepare the answers for different tables over variables of the clique."""
     middle = _middle(sizes, clique)
     left, right = _side(clique[:middle], tables), _side(clique[middle:], tables)
-    if max(_numbers(sizes, clique[:middle], left), _numbers(sizes, clique[middle:], right)) > _LARGEST_SIDE:
+    if max(_numbers(sizes, clique[:middle], left), _numbers(sizes, clique[middle:], right)) > LARGEST_SIDE:
         return _Indexed.of(sizes, clique, tables)
     return _Product.of(sizes, (clique[:middle], left), (clique[middle:], right), tables)
 

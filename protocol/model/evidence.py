@@ -20,7 +20,7 @@ Part = tuple[int, Table]  # the index of a table, and the projection of that tab
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ModelEvidence:
     """Tables over rising variables, the cliques of a model of these tables, and the pairs that lie in a clique."""
 
     tables: tuple[Table, ...]
@@ -41,7 +41,9 @@ class Evidence:
                     yield table.project((variable,), domain), times
 
 
-def select_evidence(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Evidence:
+def select_evidence(
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition
+) -> ModelEvidence:
     """Select the pairs of these tables, over rising variables, that one model can hold."""
     parts = [*_pairs(tables, domain)]
     # Pairs that were picked one by one always fit: the picks left room for all of them in one model.
@@ -50,7 +52,7 @@ def select_evidence(tables: Sequence[Table], domain: Domain, total: int, definit
         cliques = _cliques(_in_order_of_strength(parts, total, definition), domain)
     inside = [set(clique) for clique in cliques]
     held = tuple(part for part in parts if any(set(part[1].variables) <= clique for clique in inside))
-    return Evidence(tuple(tables), tuple(cliques), held)
+    return ModelEvidence(tuple(tables), tuple(cliques), held)
 
 
 def strength(table: Table, total: int, definition: PrivacyDefinition) -> float:

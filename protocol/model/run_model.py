@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.model.estimation import GraphicalModel, Weighted, fit
-from protocol.model.evidence import Evidence, select_evidence
+from protocol.model.evidence import ModelEvidence, select_evidence
 from protocol.model.junction_tree import Array, elimination
 from protocol.model.rare_categories import Merging
 from protocol.model.systematic_sampling import draw_rows
@@ -70,7 +70,7 @@ def network_of(tables: Sequence[Table], domain: Domain, total: int, definition: 
     return Network.of(reversed(families), domain)
 
 
-def _evidence(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Evidence:
+def _evidence(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> ModelEvidence:
     """Evidence from the tables of several variables, over merged categories."""
     small = Domain.of_sizes(domain.coarse_sizes)
     joint = [_rising(table, domain, small) for table in tables if len(table.variables) > 1]

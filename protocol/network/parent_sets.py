@@ -20,12 +20,12 @@ Candidate = tuple[int, Variables]  # child, parents
 
 def parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits) -> list[Variables]:
     """Admitted sets of variants of the placed base variables that can neither grow nor become finer."""
-    return sorted(maximal_sets(*question_of(domain, child, placed, limits)))
+    return sorted(maximal_sets(*search_space(domain, child, placed, limits)))
 
 
 def count_parent_sets(domain: Domain, child: int, placed: Sequence[int], limits: Limits, most: int) -> int:
     """The number of `parent_sets`; counting stops at `most`."""
-    levels, room, degree = question_of(domain, child, placed, limits)
+    levels, room, degree = search_space(domain, child, placed, limits)
     size = _uniform_size(levels, room, degree)
     if size is not None:
         return min(most, comb(len(levels), size))
@@ -34,7 +34,7 @@ def count_parent_sets(domain: Domain, child: int, placed: Sequence[int], limits:
     return sum(1 for _ in islice(maximal_sets(levels, room, degree), most))
 
 
-def question_of(
+def search_space(
     domain: Domain, child: int, placed: Sequence[int], limits: Limits
 ) -> tuple[list[Levels], int | None, int]:
     """The variants that may be chosen, and the largest numbers of cells and of parents."""

@@ -5,7 +5,7 @@ It does not know which families are compared or how a family is picked. The argu
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf
 from typing import ClassVar
 
 import gmpy2
@@ -28,9 +28,14 @@ class Scoring(ABC):
     """A score of tables over `rows` rows, counted in steps of `unit`."""
 
     name: ClassVar[str]
+    needs_bits: ClassVar[bool] = False  # whether all variables must be binary
+    moved_rows: ClassVar[float]  # a changed row moves the distance that is scored by so many rows; inf: no distance
     rows: int
     unit: Fraction
     sensitivity: Fraction  # in units: the most by which one changed row moves a score, rounding included
+
+    @abstractmethod
+    def __init__(self, rows: int, is_binary: bool) -> None: ...
 
     def scores(self, counts: Counts) -> NDArray[np.int64]:
         """Score tables of shape (m, codes of the child, cells of the parents), in units."""
@@ -51,32 +56,20 @@ class Scoring(ABC):
         return _CELLS_AT_ONCE
 
 
-def scoring(name: str, rows: int, domain: Domain) -> Scoring:
-    """Find the score with this name for a party's rows; the number of rows is public."""
-    if not 1 <= rows <= LARGEST_ROWS:
-        raise OperatorError(f"a party has {rows} rows; scores need 1 to {LARGEST_ROWS}")
-    if name == "I":
-        return MutualInformation(rows, domain.is_binary)
-    if name == "R":
-        return DistanceToIndependence(rows)
-    if name == "F" and domain.is_binary:
-        return DistanceToMaximum(rows)
-    raise OperatorError(f"score {name} does not fit these variables; use I or R, or F if all variables are binary")
-
-
 class MutualInformation(Scoring):
     """Score I: the mutual information I(X, parents) in bits (PrivBayes Lemma 4.1), the papers' score."""
 
     name = "I"
+    moved_rows = inf  # below epsilon 1 it chooses nearly at random
 
-    def __init__(self, rows: int, binary: bool) -> None:
+    def __init__(self, rows: int, is_binary: bool) -> None:
         self.rows = rows
         # Overflow safety: n log2 n * scale < 2^60, and a score adds and subtracts at most four such numbers.
         self._scale = 1 << (60 - (rows * rows.bit_length()).bit_length())
         # Each c log2 c is off by at most 2^-49 of itself (log2 is accurate to 4 ulp) and half a step of rounding to an
         # integer. The four sums of a score are below 2^60 each, and roundings add at most min(n, 2^24 + 2) steps.
         self._error = (1 << 13) + min(rows, LARGEST_TABLE + 2)
-        moved = ceil(mutual_information_sensitivity(rows, binary) * rows * self._scale) + 2 * self._error
+        moved = ceil(mutual_information_sensitivity(rows, is_binary) * rows * self._scale) + 2 * self._error
         self._grid = _power_of_two_below(moved // _STEPS_PER_SENSITIVITY)
         self.unit = Fraction(1 << self._grid, rows * self._scale)
         self.sensitivity = Fraction(_steps(moved, self._grid))
@@ -100,8 +93,9 @@ class DistanceToIndependence(Scoring):
     """Score R: half the L1 distance to the product of the marginals (PrivBayes Theorem 5.3)."""
 
     name = "R"
+    moved_rows = 3
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, _is_binary: bool) -> None:
         self.rows = rows
         moved = 6 * rows + 4  # 3 / n + 2 / n^2, times 2 n^2
         self._grid = _power_of_two_below(moved // _STEPS_PER_SENSITIVITY)
@@ -123,8 +117,10 @@ class DistanceToMaximum(Scoring):
     """Score F: minus half the L1 distance to a joint distribution of maximal information (PrivBayes Theorem 4.5)."""
 
     name = "F"
+    needs_bits = True
+    moved_rows = 1
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, _is_binary: bool) -> None:
         self.rows = rows
         self.unit = Fraction(1, 2 * rows)
         self.sensitivity = Fraction(2)
@@ -138,6 +134,21 @@ class DistanceToMaximum(Scoring):
     @property
     def _cells_at_once(self) -> int:
         return 1 << 17  # enumeration works on few numbers per table at a time
+
+
+SCORES: dict[str, type[Scoring]] = {
+    score.name: score for score in (MutualInformation, DistanceToMaximum, DistanceToIndependence)
+}
+
+
+def scoring(name: str, rows: int, domain: Domain) -> Scoring:
+    """Find the score with this name for a party's rows; the number of rows is public."""
+    if not 1 <= rows <= LARGEST_ROWS:
+        raise OperatorError(f"a party has {rows} rows; scores need 1 to {LARGEST_ROWS}")
+    found = SCORES.get(name)
+    if found is None or (found.needs_bits and not domain.is_binary):
+        raise OperatorError(f"score {name} does not fit these variables; use I or R, or F if all variables are binary")
+    return found(rows, domain.is_binary)
 
 
 def mutual_information_sensitivity(rows: int, binary: bool) -> Fraction:

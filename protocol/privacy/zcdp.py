@@ -45,15 +45,16 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 @lru_cache(maxsize=16)
 def _bounds(delta: Fraction) -> tuple[tuple[int, int], ...]:
     """Every order alpha in units of 2^-40, with its offset rounded up to units of 2^-64 (zcdp.md, section 2)."""
-    return tuple((order, _offset(order, delta)) for order in map(_order, _OCTAVES))
+    return tuple((order, offset_of(order, delta)) for order in map(order_at, _OCTAVES))
 
 
-def _order(place: int) -> int:
+def order_at(place: int) -> int:
+    """Return the order 1 + 2^(place / 32), rounded down, in units of 2^-40."""
     root, _ = gmpy2.iroot(gmpy2.mpz(1) << (place + _ORDER_BITS * _PER_OCTAVE), _PER_OCTAVE)
     return (1 << _ORDER_BITS) + int(root)
 
 
-def _offset(order: int, delta: Fraction) -> int:
+def offset_of(order: int, delta: Fraction) -> int:
     """Compute log(1 - 1/alpha) + log(1 / (delta alpha)) / (alpha - 1), rounding every step up."""
     alpha = mpq(order, 1 << _ORDER_BITS)
     with gmpy2.context(precision=_PRECISION, round=RoundUp):

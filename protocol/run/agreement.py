@@ -47,7 +47,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
 def _check_parties(plan: Plan) -> None:
     names = [member.name for member in plan.members]
     if len(names) < 2:
-        raise PlanError(f"{len(names)} party is no federation: at least 2 are needed")
+        raise PlanError(f"{len(names)} party is too few: a run needs at least 2 parties")
     if len(set(names)) < len(names):
         raise PlanError("two parties have the same name: every party needs a name of its own")
     keys = [key for member in plan.members for key in (member.signing_key, member.exchange_key)]
@@ -57,7 +57,9 @@ def _check_parties(plan: Plan) -> None:
         )
     for member in plan.members:
         if member.name == CURATOR:
-            raise PlanError(f"a party is called {CURATOR!r}: choose another name, as errors use this for the curator")
+            raise PlanError(
+                f"a party is called {CURATOR!r}: choose another name, because errors use this name for the curator"
+            )
         try:
             check_public(member.signing_key)
         except MalformedKey as error:

@@ -72,8 +72,8 @@ def tasks(state: RunState) -> dict[int, Task]:
         schema = terms.schema.to_json()
         invitation = Invitation(plan=terms.plan_hash, step=step.name, proposal=terms.plan, schema_text=schema)
         return dict.fromkeys(step.parties, invitation)
-    questions = stage_of(terms, step).ask(terms, step, state.knowledge)
-    asked = {party: _with_roster(state, party, task) for party, task in questions.items()}
+    found = stage_of(terms, step).ask(terms, step, state.knowledge)
+    asked = {party: _with_roster(state, party, task) for party, task in found.items()}
     if state.keys is not None and step == _first_sum_pass(terms):
         return {party: _with_keys(state, party, task) for party, task in asked.items()}
     return asked

@@ -55,7 +55,7 @@ class GroupedParser(argparse.ArgumentParser):
     def __init__(self, *, groups: Groups, examples: Examples = (), **settings: Any) -> None:
         super().__init__(**settings)
         self.add_argument("--version", action=_ShowVersion, nargs=0, help="show program's version number and exit")
-        self._shown, self._examples = groups, examples
+        self.groups, self.examples = groups, examples
 
     def add_commands(self) -> Any:
         return self.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
@@ -65,7 +65,7 @@ class GroupedParser(argparse.ArgumentParser):
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
         commands = {str(one.metavar): one for one in self._command_lines()}
-        named = {title: [name for name in names if name in commands] for title, names in self._shown.items()}
+        named = {title: [name for name in names if name in commands] for title, names in self.groups.items()}
         rest = [name for name in commands if not any(name in names for names in named.values())]
         for title, names in {**named, REST: rest}.items():
             formatter.start_section(title)
@@ -82,7 +82,7 @@ class GroupedParser(argparse.ArgumentParser):
         return found._get_subactions()
 
     def _example_lines(self) -> str:
-        if not self._examples:
+        if not self.examples:
             return ""
-        lines = [line for what, command in self._examples for line in (f"  # {what}", f"  {command}")]
+        lines = [line for what, command in self.examples for line in (f"  # {what}", f"  {command}")]
         return "\n".join(["", "examples:", *lines, ""])

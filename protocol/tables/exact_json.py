@@ -31,7 +31,7 @@ def read_json(text: str | bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start} is not UTF-8") from None
     except ArithmeticError:
-        raise ValueError("a number has an exponent out of all proportion") from None
+        raise ValueError("the exponent of a number is too large") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -114,7 +114,7 @@ class TestPlacesThatDifferModuloAFactor:
         commitments = [tuple(encrypt(key, 0, nonce) for nonce in pair) for pair in nonces]
         step = encrypt(key, 0, mpz(2))
         for _ in range(tries):
-            challenges = indicator._challenges(key, CONTEXT, ciphertexts, commitments)
+            challenges = indicator.challenges_of(key, CONTEXT, ciphertexts, commitments)
             if not any(challenge % self.SMALL for challenge in challenges):
                 break
             nonces[0][0] = nonces[0][0] * 2 % key.n
@@ -141,5 +141,5 @@ class TestPlacesThatDifferModuloAFactor:
 
     def test_eight_short_ones_are_not(self) -> None:
         key = SecretKey(self.SMALL, self.LARGE).public
-        with pytest.raises(WrongProof, match="something else than zeros and ones"):
+        with pytest.raises(WrongProof, match="something other than zeros and ones"):
             check_indicator(key, self.forged(key, 10_000), 2, CONTEXT)

@@ -10,7 +10,7 @@ from time import perf_counter, sleep
 import psutil
 
 from curator.experiments.sample_data import SCHEMA
-from curator.experiments.simulate import Request, Settings, run_experiment
+from curator.experiments.simulate import Experiment, ExperimentSettings, run_experiment
 from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, cluster
 
@@ -47,10 +47,10 @@ def _over_http(home: Cluster) -> float:
 def _simulated(folder: Path) -> float:
     """`subn simulate` with the same settings over the same rows, from files to files; Python has started already."""
     out = folder / "simulated"
-    settings = Settings("2", len(PARTIES), "dp-subn", "recommended", "random", {"noise": "selected"})
+    settings = ExperimentSettings("2", len(PARTIES), "dp-subn", "recommended", "random", {"noise": "selected"})
     started = perf_counter()
-    request = Request(folder / "pooled.csv", folder / "schema.json", out, settings, None, True, False)
-    run_experiment(request, lambda _step, _party: None)
+    experiment = Experiment(folder / "pooled.csv", folder / "schema.json", out, settings, None, True, False)
+    run_experiment(experiment, lambda _step, _party: None)
     return perf_counter() - started
 
 

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from curator.experiments.evaluation import Question
+from curator.experiments.evaluation import Evaluation
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("SUBN_DATA", ROOT.parent / "shared" / "data"))
@@ -45,12 +45,12 @@ def tasks_of(data: str) -> list[Task]:
     ]
 
 
-def question_of(
+def evaluation_of(
     data: str,
     synthetic: Path,
     targets: tuple[tuple[str, tuple[str, ...]], ...],
     without: tuple[str, ...],
     ways: tuple[int, ...],
-) -> Question:
+) -> Evaluation:
     source = DATA[data]
-    return Question(source.table, synthetic, source.schema, ways, targets, without)
+    return Evaluation(source.table, synthetic, source.schema, ways, targets, without)

@@ -123,6 +123,7 @@ def test_what_is_typed_while_the_scripts_still_load_counts(home: Cluster, operat
     expect(cost).to_contain_text("× 2.72")
     held[0].continue_()
     expect(cost).to_contain_text("× 2.23")
+    assert page.get_by_label("Epsilon", exact=True).input_value() == "4/5"
 
 
 def test_what_a_plan_says_is_what_the_interface_says(home: Cluster, operator: Watched) -> None:

@@ -24,10 +24,18 @@ def packages() -> set[str]:
     return {".".join(folder.parts) for folder in found}
 
 
-def layers() -> list[list[str]]:
-    """Every layers contract that names packages of this tree, from the lowest layer up."""
+def layers() -> list[list[list[str]]]:
+    """The full names in every layers contract, layer by layer, from the lowest up."""
     contracts = tomllib.loads(document("pyproject.toml"))["tool"]["importlinter"]["contracts"]
-    return [list(reversed(contract["layers"])) for contract in contracts if contract["type"] == "layers"]
+    return [
+        [
+            [f"{inside}.{name}".lstrip(".") for name in re.split(r"\s*[|:]\s*", layer)]
+            for layer in contract["layers"][::-1]
+        ]
+        for contract in contracts
+        if contract["type"] == "layers"
+        for inside in contract.get("containers", [""])
+    ]
 
 
 def test_every_package_has_its_line() -> None:
@@ -37,8 +45,9 @@ def test_every_package_has_its_line() -> None:
 def test_packages_stand_in_the_order_of_their_imports() -> None:
     places = {package: place for place, package in enumerate(listed())}
     for contract in layers():
-        levels = [[places[name] for name in re.split(r"\s*[|:]\s*", layer) if name in places] for layer in contract]
+        levels = [[places[name] for name in layer if name in places] for layer in contract]
         levels = [level for level in levels if level]
+        assert levels, contract
         for lower, upper in pairwise(levels):
             assert max(lower) < min(upper), contract
 

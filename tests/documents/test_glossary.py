@@ -32,9 +32,9 @@ def readable() -> dict[str, str]:
                 r"{[{%].*?[%}]}|<[^>]*>", " ", page.read_text(encoding="utf-8"), flags=re.S
             )
     for name, parser in (
-        ("subn", operator_cli._parser()),
-        ("subn-curator", service_cli._parser()),
-        ("subn-party", party_cli._parser()),
+        ("subn", operator_cli.make_parser()),
+        ("subn-curator", service_cli.make_parser()),
+        ("subn-party", party_cli.make_parser()),
     ):
         found[f"{name} --help"] = "\n".join(help_texts(parser))
     found["protocol/plan/promises.py"] = (ROOT / "protocol/plan/promises.py").read_text(encoding="utf-8")

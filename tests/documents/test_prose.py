@@ -1,8 +1,9 @@
-"""Text and shape of the code: docstrings that stand alone, folders, functions and modules of bearable size."""
+"""Text and shape of the code: docstrings that stand alone, one class for a name, small folders and functions."""
 
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
+@cache
 def tree(module: Path) -> ast.Module:
     return ast.parse(module.read_text(encoding="utf-8"))
 
@@ -69,6 +71,16 @@ def test_folders_are_small() -> None:
     for path in modules:
         counts[str(path.parent.relative_to(ROOT))] += 1
     assert {folder for folder, count in counts.items() if count > MOST_MODULES} == set()
+
+
+def test_no_two_classes_of_a_package_share_a_name() -> None:
+    places: dict[tuple[str, str], list[str]] = {}
+    for module in MODULES:
+        name = module.relative_to(ROOT)
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault((name.parts[0], node.name), []).append(str(name))
+    assert {known: found for known, found in places.items() if len(found) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from crypto.signing import SigningKey
 from curator.home.tls import client_context
 from party.commands.main import main as party_command
 from party.home import keys
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from protocol.tables.coding import labels
 from protocol.tables.schema import Schema
 from tests.support.programs import Process, run_program, start_program

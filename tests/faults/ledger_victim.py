@@ -42,7 +42,7 @@ def _die_before(ledger: Ledger, statement: int) -> None:
         if not left[0]:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    ledger._database._connection.set_trace_callback(count)
+    ledger.database.connection.set_trace_callback(count)
 
 
 def one_death(path: Path, statement: int | None, seconds: float | None) -> dict[str, object]:

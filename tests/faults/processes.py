@@ -28,7 +28,7 @@ from curator.store.store import Store
 from party.home import keys, settings
 from party.home.keys import peer_fingerprint
 from party.home.layout import Home
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from protocol.tables.coding import labels
 from tests.faults.books import check_books
 from tests.faults.proxy import Proxy

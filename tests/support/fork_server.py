@@ -17,7 +17,13 @@ from importlib.metadata import entry_points
 from typing import Any
 
 LARGEST_REQUEST = 1 << 17
-_SERVING = ("curator.server", "curator.service", "curator.operator.commands", "party.service")  # imported when needed
+_SERVING = (
+    "curator.server",
+    "curator.service",
+    "curator.operator.commands",
+    "curator.operator.client",
+    "party.service",
+)  # imported when needed
 
 Main = Callable[[], int]
 

@@ -6,7 +6,7 @@ It does not know any expected value.
 import asyncio
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -126,8 +126,8 @@ class Party:
     def ledger(self) -> Ledger:
         return self.opened.ledger
 
-    def worker(self, curator: Curator) -> Worker:
-        return Worker(self.opened, curator, self.answering, sleep=no_wait, backoff=Backoff(0, 0), log=self.log)
+    def worker(self, curator: Curator, sleep: Callable[[float], Awaitable[None]] = no_wait) -> Worker:
+        return Worker(self.opened, curator, self.answering, sleep=sleep, backoff=Backoff(0, 0), log=self.log)
 
     def line(self, **changes: Any) -> Curator:
         seams = {"transport": self.fake.transport(), "clock": lambda: NOW, "sleep": no_wait, "tries": 2} | changes

@@ -11,8 +11,7 @@ from time import monotonic
 from typing import TextIO
 
 from curator.experiments.sweep.figures import draw, means, require_matplotlib, write_means
-from curator.experiments.sweep.grid import read_grid
-from curator.experiments.sweep.runner import RESULTS, run_sweep
+from curator.experiments.sweep.results import RESULTS
 from protocol.errors import OperatorError
 from protocol.text import printable
 
@@ -39,6 +38,9 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
 def _sweep(chosen: argparse.Namespace) -> int:
     if chosen.workers < 1:
         raise OperatorError(f"--workers is {chosen.workers}: at least 1 is needed")
+    from curator.experiments.sweep.grid import read_grid  # imports numpy, for which no help should wait
+    from curator.experiments.sweep.runner import run_sweep
+
     require_matplotlib()  # before the first run, not after the last
     grid = read_grid(chosen.grid)
     records = run_sweep(grid, chosen.out, chosen.workers, Bar(sys.stderr).show)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NoReturn, cast, get_args
 
 from curator.experiments.classification import CLASSIFIERS
-from curator.experiments.simulate import Settings
-from curator.experiments.simulate_command import add_division_options, settings_of
+from curator.experiments.division_options import add_division_options
+from curator.experiments.simulate import ExperimentSettings, settings_of
 from curator.experiments.view_study import DESIGNS
-from curator.operator.plan_options import add_plan_options
+from curator.operator.plan_options import add_plan_options, wishes
 from protocol.errors import OperatorError
 from protocol.exact import canonical_json, digest, exact
 from protocol.options import EncodingName
@@ -72,7 +72,7 @@ class Cell:
     seed: int
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ExperimentSettings:
         return _settings_of(self.options)
 
     @property
@@ -181,7 +181,7 @@ def _cells(
     if LEVERS in given:
         given[LEVERS] = json.dumps(given[LEVERS], sort_keys=True)
     if unknown := [name for name in names if name not in sources]:
-        raise _Mistake(f"runs on {unknown[0]!r}, of which [data.{unknown[0]}] says nothing")
+        raise _Mistake(f"runs on {unknown[0]!r}, but the grid has no section [data.{unknown[0]}]")
     for values in product(*(_listed(value) for value in given.values())):
         options = tuple(sorted(zip(given, map(_text, values), strict=True)))
         check(options)
@@ -202,7 +202,7 @@ class _Parser(argparse.ArgumentParser):
         raise _Mistake(f"runs: {message}")
 
 
-def _settings_of(options: Options) -> Settings:
+def _settings_of(options: Options) -> ExperimentSettings:
     parser = _Parser(add_help=False, allow_abbrev=False)
     add_plan_options(parser)
     add_division_options(parser)
@@ -216,7 +216,8 @@ def _settings_of(options: Options) -> Settings:
             words.append(f"{option}={value}")
         elif value == "true":
             words.append(option)
-    settings = settings_of(parser.parse_args(words))
+    chosen = parser.parse_args(words)
+    settings = settings_of(chosen, wishes(chosen))
     return replace(settings, wishes=settings.wishes | levers)
 
 

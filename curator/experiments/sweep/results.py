@@ -12,6 +12,8 @@ from typing import Any
 
 from protocol.errors import OperatorError
 
+RESULTS = "results.jsonl"
+
 
 class Results:
     """An open results file, which one sweep at a time may use. `found` holds every line by its key."""

@@ -17,7 +17,7 @@ from curator.experiments.classification import Exam, target_of
 from curator.experiments.coded_tables import DividedTable, read_divided, read_schema
 from curator.experiments.evaluation import distance_report, held_out, hidden_attribute
 from curator.experiments.partition import Division
-from curator.experiments.simulate import Settings, prepare, stream_of_seed
+from curator.experiments.simulate import ExperimentSettings, prepare, stream_of_seed
 from curator.experiments.simulation import Simulation, StageCost, simulate
 from curator.experiments.sweep.grid import Cell, Source, ViewStudy
 from curator.experiments.view_study import pair_error
@@ -42,7 +42,7 @@ def measure(source: Source, cell: Cell) -> Outcome:
     return _of_run(source, cell.settings, cell.seed) if study is None else _of_views(source, study, cell.seed)
 
 
-def _of_run(source: Source, settings: Settings, seed: int) -> Outcome:
+def _of_run(source: Source, settings: ExperimentSettings, seed: int) -> Outcome:
     """Measure one run. Its synthetic table is the same that `subn simulate --crypto none --seed` makes."""
     table = _read(source, Division.parse(settings.partition).column)
     stream = stream_of_seed(seed)

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from curator.experiments.sweep.grid import Cell, Grid
-from curator.experiments.sweep.results import Results
+from curator.experiments.sweep.results import RESULTS, Results
 from curator.experiments.sweep.run import measure
 
-RESULTS = "results.jsonl"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _QUEUED_EACH = 2  # runs handed to every worker at a time
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from curator.experiments.evaluation import evaluate
-from tests.benchmarks.utility_data import DATA, question_of, tasks_of
+from tests.benchmarks.utility_data import DATA, evaluation_of, tasks_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
@@ -55,7 +55,7 @@ def measure(python: Path, one: dict[str, Any]) -> dict[str, Any]:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         ran = subprocess.run(command, env=os.environ | threads, capture_output=True, text=True, check=True)
         cost = json.loads(ran.stdout.splitlines()[-1])
-        reports = [evaluate(question_of(one["data"], out, *task)) for task in tasks_of(one["data"])]
+        reports = [evaluate(evaluation_of(one["data"], out, *task)) for task in tasks_of(one["data"])]
     distances = {f"{report['ways']}-way": report["average"] for report in reports[0]["distances"]}
     wrong = [rates for report in reports for rates in report["classification"]]
     return cost | {"distances": distances, "classification": wrong}

@@ -11,9 +11,9 @@ from party.commands import main as party_cli
 from protocol.services.command_help import GroupedParser
 
 PARSERS = {
-    "subn": operator_cli._parser(),
-    "subn-curator": service_cli._parser(),
-    "subn-party": party_cli._parser(),
+    "subn": operator_cli.make_parser(),
+    "subn-curator": service_cli.make_parser(),
+    "subn-party": party_cli.make_parser(),
 }
 
 
@@ -36,14 +36,14 @@ def test_every_command_is_listed_once_with_what_it_does(parser: GroupedParser) -
 
 
 def test_groups_name_no_command_twice(parser: GroupedParser) -> None:
-    named = [name for names in parser._shown.values() for name in names]
+    named = [name for names in parser.groups.values() for name in names]
     assert len(named) == len(set(named))
     assert set(named) <= set(commands(parser))
 
 
 def test_the_examples_are_understood(parser: GroupedParser) -> None:
-    assert parser._examples
-    for _what, line in parser._examples:
+    assert parser.examples
+    for _what, line in parser.examples:
         for command in line.split(" && "):
             program, *words = shlex.split(command)
             assert program == parser.prog

@@ -74,8 +74,8 @@ def test_complaints_of_the_operators_command(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_partys_commands(as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    party_commands._say(Result({"reason": HOSTILE}, [f"refused: {HOSTILE}", "the last line"]), as_json)
-    party_commands._complain(OperatorError(HOSTILE), as_json)
+    party_commands.say(Result({"reason": HOSTILE}, [f"refused: {HOSTILE}", "the last line"]), as_json)
+    party_commands.complain(OperatorError(HOSTILE), as_json)
     said = capsys.readouterr()
     assert is_clean(said.out)
     assert is_clean(said.err)

@@ -122,7 +122,7 @@ def test_a_party_that_took_a_free_port_is_found_where_it_noted(
 
 def test_a_curator_that_took_a_free_port_is_asked_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ask_curator(tmp_path, 0) == 2
-    assert "name the one that the service logged, with --port" in capsys.readouterr().err
+    assert "name the port that the service logged, with --port" in capsys.readouterr().err
 
 
 def certificate(path: Path) -> Path:

@@ -16,6 +16,7 @@ from party.errors import DiskFull, RolledBack
 from party.rollback import lost
 from protocol.messages.signatures import RUN_HEADER
 from protocol.messages.tasks import Place, encode
+from protocol.run.party import answer
 from tests.support.party import Party, finish, make_home, parties_of, run_terms
 from tests.support.party_runs import RUN, join, reason_of, sent_by, task_of
 
@@ -192,8 +193,7 @@ def test_a_curator_that_repeats_an_undecided_invitation_is_not_asked_without_end
 
         async with party.line() as line:
             line.inbox = repeat  # type: ignore[method-assign]
-            worker = party.worker(line)
-            worker._sleep = sleep
+            worker = party.worker(line, sleep)
             for _ in range(3):
                 await worker.turn()
         return slept
@@ -284,8 +284,7 @@ def run_for(party: Party, stop_after: int, **changes: Any) -> Any:
             await asyncio.sleep(0)
 
         async with party.line(**changes) as line:
-            worker = party.worker(line)
-            worker._sleep = sleep
+            worker = party.worker(line, sleep)
             with pytest.raises(asyncio.CancelledError):
                 await worker.run()
             return worker.trouble
@@ -323,17 +322,26 @@ def test_a_false_curator_moves_nothing(fake, parties):
 def test_trouble_that_passes_is_forgotten(fake, parties):
     fake.parties["party-1"]["revoked"] = True
 
-    async def work() -> None:
-        async with parties[0].line() as line:
-            worker = parties[0].worker(line)
-            assert worker.trouble == "not started yet"
-            assert not await worker._patiently(worker.turn)
-            assert worker.trouble
-            fake.parties["party-1"]["revoked"] = False
-            assert await worker._patiently(worker.turn)
-            assert worker.trouble is None
+    troubles: list[str | None] = []
 
+    async def mend(_seconds: float) -> None:
+        troubles.append(worker.trouble)
+        fake.parties["party-1"]["revoked"] = False
+
+    async def work() -> None:
+        nonlocal worker
+        async with parties[0].line() as line, asyncio.timeout(60):
+            worker = parties[0].worker(line, mend)
+            assert worker.trouble == "not started yet"
+            working = asyncio.create_task(worker.run())
+            while worker.trouble is not None:
+                await asyncio.sleep(0)
+            working.cancel()
+
+    worker: Any = None
     asyncio.run(work())
+    assert len(troubles) == 1
+    assert "revoked" in str(troubles[0])
 
 
 def test_a_full_disk_pauses_and_spends_nothing(fake, parties, monkeypatch):
@@ -382,7 +390,7 @@ def test_records_of_a_run_that_are_damaged_end_it_without_showing_where_they_are
     for file in party.home.rows.iterdir():
         file.write_bytes(b"damaged")
     party.turns()
-    assert fake.runs[RUN].reason == "this party cannot go on: what it kept of the run is damaged"
+    assert fake.runs[RUN].reason == "this party cannot go on: the state that it kept of the run is damaged"
 
 
 def test_rows_left_behind_by_a_kill_are_removed(fake, parties):
@@ -394,22 +402,28 @@ def test_rows_left_behind_by_a_kill_are_removed(fake, parties):
     assert list(party.home.rows.iterdir()) == [stale]
 
 
-def test_corrected_rows_do_not_enter_a_run_that_has_begun(fake, parties):
+def test_corrected_rows_do_not_enter_a_run_that_has_begun(fake, parties, monkeypatch):
     """Privacy: after a restart a run goes on with the rows that it began with."""
     join(fake, parties)
     party = parties[0]
     table = party.home.path / "patients.csv"
     table.write_text(table.read_text().replace("yes", "no"))
-    party = party.killed()
+    party, counted = party.killed(), []
+
+    def spy(state: Any, checked: Any, rows: Any, stream: Any) -> Any:
+        counted.append(rows.table((0,))[1])
+        return answer(state, checked, rows, stream)
+
+    monkeypatch.setattr("party.answering.answering.answer", spy)
     party.turns()
-    (joined,) = party.answering._joined.values()
-    assert joined.rows.table((0,))[1] > 0
+    assert len(counted) == 1
+    assert counted[0] > 0
 
 
 def test_a_step_that_costs_more_than_is_set_aside_is_not_even_computed(fake, parties, monkeypatch):
     join(fake, parties)
     party = parties[0]
-    with party.ledger._database.transaction() as db:
+    with party.ledger.database.transaction() as db:
         db.execute("UPDATE requests SET price = '1/1000'")
     monkeypatch.setattr("party.answering.answering.answer", None)
     party.turns()

@@ -1,10 +1,11 @@
 """The list of plan options: complete, in plain words, and true about defaults."""
 
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 
-from protocol.options import PLAN_OPTIONS, PlanOption
+from protocol.options import PLAN_OPTIONS, Noise, PlanOption
 from protocol.plan.plan import Plan
 from tests.support.small_runs import BITS, MIXED, plan_of
 
@@ -25,7 +26,7 @@ def test_the_kind_follows_from_the_type(name: str, kind: str) -> None:
 
 def test_a_list_of_exact_numbers_is_a_kind_too() -> None:
     assert PLAN_OPTIONS["split"].kind == "exacts"
-    assert PLAN_OPTIONS["noise"].choices == ("selected", "distributed", "local")
+    assert PLAN_OPTIONS["noise"].choices == get_args(Noise)
     assert PLAN_OPTIONS["split"].choices == ()
 
 

@@ -60,7 +60,7 @@ def _state(pid: int) -> str:
 
 
 def test_who_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_GRACE", 0.2)
+    monkeypatch.setattr(processes, "GRACE", 0.2)
     with Programs(tmp_path) as programs:
         deaf = programs.start(
             "deaf", python("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + READY + "time.sleep(60)")
@@ -93,7 +93,7 @@ def test_a_program_that_ends_early_is_reported_with_its_last_words(tmp_path: Pat
 
 
 def test_a_program_that_never_gets_ready_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_PATIENCE", 0.1)
+    monkeypatch.setattr(processes, "PATIENCE", 0.1)
     with Programs(tmp_path) as programs:
         slow = programs.start("slow", python("import time; time.sleep(60)"))
         with pytest.raises(ProgramFailed, match="slow is not ready after"):

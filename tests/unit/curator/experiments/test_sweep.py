@@ -123,7 +123,7 @@ def test_every_option_of_simulate_is_an_option_of_a_grid(world):
         (HEAD + "[[runs]]\nparties = 2", "the following arguments are required: --epsilon"),
         (HEAD + "[[runs]]\nepsilon = 1\nmethod = 'magic'", "argument --method: invalid choice: 'magic'"),
         (HEAD + "[[runs]]\nepsilon = 1\nmagic = 1", "unrecognized arguments: --magic=1"),
-        (HEAD + "[[runs]]\nepsilon = 1\ndata = 'bank'", "of which [data.bank] says nothing"),
+        (HEAD + "[[runs]]\nepsilon = 1\ndata = 'bank'", "but the grid has no section [data.bank]"),
         (HEAD + "[runs]\nepsilon = 1", "each under a line [[runs]]"),
         ("sedes = 2" + HEAD + RUNS, "the grid has 'sedes'; known are seeds, data, runs, views"),
         (HEAD.replace("seeds = 2", "seeds = 0") + RUNS, "seeds must be the number of runs"),

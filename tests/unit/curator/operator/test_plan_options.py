@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from curator import interface
-from curator.experiments.demo import add_demo_options
+from curator.experiments.demo_command import add_demo_options
 from curator.experiments.sweep.grid import Cell
 from curator.operator import notebook
 from curator.operator.plan_options import add_plan_options, as_json, wishes

@@ -2,7 +2,7 @@
 
 import re
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pytest
 from fastapi.routing import APIRoute
@@ -20,6 +20,7 @@ from curator.pages.run_grid import advice, grid
 from curator.pages.runs import rest_after
 from curator.rendering import formats
 from protocol.errors import PlanError
+from protocol.options import Noise
 from protocol.plan.promises import not_promised, odds_factor, promises
 from protocol.plan.step import StageName
 from protocol.stages.registry import labels
@@ -236,7 +237,7 @@ def test_the_plan_page_shows_the_numbers_of_the_interface(desk, wishes):
         ({"epsilon": "much"}, "expected an exact number"),
         ({"insiders": "7"}, "leave nobody to protect"),
         ({"insiders": "x"}, "whole number"),
-        ({"party": "party-1"}, "no federation"),
+        ({"party": "party-1"}, "too few"),
         ({"party": "nobody"}, "no party"),
         ({"degree": "900"}, "cannot be afforded"),
         ({"split": "0.5, 0.5, 0.5, 0.5"}, "more than epsilon"),
@@ -278,7 +279,7 @@ def test_every_option_of_a_plan_is_in_the_form():
     assert named == set(interface.PlanRequest.model_json_schema()["properties"])
     by_name = {field.name: field for field in (*first, *more)}
     assert by_name["noise"] == Field(
-        "noise", "Noise", by_name["noise"].hint, "choice", ("selected", "distributed", "local"), False, "", None, None
+        "noise", "Noise", by_name["noise"].hint, "choice", get_args(Noise), False, "", None, None
     )
     assert (by_name["insiders"].kind, by_name["insiders"].smallest, by_name["insiders"].largest) == ("number", 0, 1000)
     assert (by_name["epsilon"].kind, by_name["epsilon"].is_needed) == ("exact", True)
@@ -287,7 +288,7 @@ def test_every_option_of_a_plan_is_in_the_form():
 
 def test_an_option_that_is_new_appears_by_itself(monkeypatch):
     class Wider(interface.PlanRequest):
-        zeal: interface._Patience | None = interface.Field(default=None, description="how much of it")
+        zeal: Annotated[int, interface.Field(ge=1)] | None = interface.Field(default=None, description="how much of it")
 
     monkeypatch.setattr(plan_form, "PlanRequest", Wider)
     found = next(field for field in fields()[1] if field.name == "zeal")
@@ -354,7 +355,7 @@ def test_the_list_of_runs_is_one_page_of_many_newest_first(desk):
     async def story(api):
         await sign_in(api)
         statements = []
-        event.listen(desk.store._engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+        event.listen(desk.store.engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
         shown = (await api.http.get("/runs")).text
         # However many runs there are: the session, and one page of runs. Nothing is read for each run.
         assert len([text for text in statements if text.startswith("SELECT")]) == 2

@@ -35,7 +35,7 @@ def test_what_was_published_draws_the_same_rows(tmp_path, small_secret, wishes):
     desk = Desk(tmp_path, schema=MIXED, rows=(400, 250), crypto=OneKey(small_secret))
     run = desk.run(noise="distributed", epsilon="50", rows=200, **wishes)
     desk.answer_all()
-    known = desk.orchestrator._live[run].at.state.knowledge
+    known = desk.orchestrator.live[run].at.state.knowledge
     desk.orchestrator.tick()
     folder, terms = desk.orchestrator.folder(run), desk.views.terms(run)
     read = load_knowledge(folder, terms)

@@ -224,7 +224,7 @@ def test_parties_that_answer_at_once_are_all_heard(desk):
 def test_a_run_at_work_is_left_alone_by_the_clock(desk):
     run = desk.run(**PLAIN)
     desk.clock.advance(8 * DAY)
-    live = desk.orchestrator._live[run]
+    live = desk.orchestrator.live[run]
     with live.lock:
         desk.orchestrator.tick()
         assert state(desk, run) == ("joining", None)
@@ -235,7 +235,7 @@ def test_a_run_at_work_is_left_alone_by_the_clock(desk):
 def test_what_comes_while_a_run_ends_finds_it_ended(desk):
     """Two threads have passed the first look; the second finds the end when it gets the lock."""
     run = desk.run(**PLAIN)
-    live = desk.orchestrator._live[run]
+    live = desk.orchestrator.live[run]
     sent = outgoing(desk, 0)
     failures = []
 
@@ -252,9 +252,9 @@ def test_what_comes_while_a_run_ends_finds_it_ended(desk):
             thread.start()
         for thread in threads:
             thread.join(0.2)
-        desk.orchestrator._end(live, live_run.Ending("cancelled", "operator", "first"))
+        desk.orchestrator.end(live, live_run.Ending("cancelled", "operator", "first"))
     for thread in threads:
         thread.join()
     assert failures == [f"run {run} is over: cancelled, first"] * 2
-    desk.orchestrator._tend(live)
+    desk.orchestrator.tend(live)
     assert kinds(desk, run).count("ended") == 1

@@ -130,7 +130,7 @@ def test_what_is_published_does_not_tell_how_long_a_stage_took(desk):
     for stage in (*manifest["manifest"]["phases"], *report["stages"]):
         assert set(stage) == {"name", "cells", "ciphertexts", "bytes"}
     page = (folder / "report.html").read_text()
-    assert "What each phase took" in page
+    assert "Work of each stage" in page
     assert ">Time<" not in page
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from curator.runs import relay as relay_module
 from curator.runs.relay import Relay
+from curator.runs.views import RunViews
 from tests.support.curator import Desk, OneKey
 
 PLAIN = {"noise": "distributed", "epsilon": "50"}
@@ -121,13 +122,19 @@ def test_deadlines_pass_without_anybody_asking(desk):
     assert desk.views.run(run).state == "timed_out"
 
 
-def test_what_happens_to_other_runs_is_not_looked_up(desk):
+def test_what_happens_to_other_runs_is_not_looked_up(desk, monkeypatch):
+    quiet, other = desk.run(key="quiet", **PLAIN), desk.run(key="other", **PLAIN)
+    seen, looked_up, events = len(desk.views.events(quiet)), [], RunViews.events
+
+    def counted(views, run, after):
+        looked_up.append(run)
+        return events(views, run, after)
+
+    monkeypatch.setattr(RunViews, "events", counted)
+
     async def scene() -> None:
         async with Relay(desk.orchestrator) as relay:
-            looked_up = []
-            news = relay._news
-            relay._news = lambda run, after: (looked_up.append(run), news(run, after))[1]
-            stream = relay.news(quiet, len(desk.views.events(quiet)))
+            stream = relay.news(quiet, seen)
             waiting = asyncio.create_task(anext(stream))
             while not looked_up:
                 await asyncio.sleep(0.01)
@@ -138,5 +145,4 @@ def test_what_happens_to_other_runs_is_not_looked_up(desk):
             await asyncio.to_thread(desk.orchestrator.cancel, quiet)
             assert [event.kind for event in await asyncio.wait_for(waiting, SOON)] == ["ended"]
 
-    quiet, other = desk.run(key="quiet", **PLAIN), desk.run(key="other", **PLAIN)
     asyncio.run(scene())

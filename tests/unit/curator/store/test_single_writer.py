@@ -40,7 +40,7 @@ def url(request, tmp_path, server) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(single_writer, "_PATIENCE", 0.1)
+    monkeypatch.setattr(single_writer, "PATIENCE", 0.1)
 
 
 def write(store: Store, name: str) -> None:

@@ -1,7 +1,5 @@
 """The order of effects: the same bytes once, kills at every place that matters, and what is refused."""
 
-from fractions import Fraction
-
 import pytest
 from fastapi import Request, Response
 
@@ -76,13 +74,20 @@ def test_an_answer_that_was_lost_on_the_way_is_sent_again(fake, parties):
     assert first == second
 
 
-def test_killed_between_reservation_and_acceptance_it_joins_after_its_restart(fake, parties):
+def test_killed_between_reservation_and_acceptance_it_joins_after_its_restart(fake, parties, monkeypatch):
     fake.start(run_terms())
     party = parties[0]
-    invitation = decode(task_of(fake, party), "curator")
-    assert isinstance(invitation, Invitation)
-    party.answering._judged(invitation)
-    party.ledger.reserve(RUN, Fraction(4))
+
+    def die(*_arguments):
+        raise KeyboardInterrupt
+
+    invitation = task_of(fake, party)
+    with monkeypatch.context() as patch:
+        patch.setattr("party.answering.frozen_rows.freeze", die)
+        with pytest.raises(KeyboardInterrupt):
+            party.answering.handle(RUN, invitation)
+    assert party.ledger.reserved("patients") == 1
+    assert party.ledger.entries() == []
     restarted = party.killed()
     restarted.turns()
     assert fake.runs[RUN].state.waiting_for == (1, 2)
@@ -159,7 +164,7 @@ def test_more_than_the_plan_allows_is_refused_and_ends_the_run(fake, parties):
 
 
 @pytest.mark.parametrize("stage", ["check", "answer"])
-def test_a_question_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake, parties, monkeypatch, stage):
+def test_a_task_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake, parties, monkeypatch, stage):
     """It would stop again at each restart, with the question still in its inbox; what went wrong stays here."""
     join(fake, parties)
     party = parties[2]
@@ -169,7 +174,7 @@ def test_a_question_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(
 
     monkeypatch.setattr(answering, stage, breaks)
     reason = reason_of(party.answering.handle(RUN, task_of(fake, party)).reply)
-    assert reason == "curator: asks in 'correlations' for what cannot be worked out"
+    assert reason == "curator: asks in 'correlations' for something that this party cannot work out"
     assert party.ledger.request(RUN).outcome == "refused"
     assert party.ledger.spent("patients") == 0
 

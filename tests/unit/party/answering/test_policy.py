@@ -35,14 +35,14 @@ def test_a_careful_owner_is_asked():
     [
         ({"methods": ["dp-ccbn"]}, {}, "the method is dp-subn, allowed are dp-ccbn"),
         ({"noise": ["local", "distributed"]}, {}, "the noise is selected, allowed are local, distributed"),
-        ({}, {"update": "replace", "insiders": 0}, "the update is replace, allowed are turns, accumulate, joint"),
+        (
+            {"updates": ["joint", "turns"]},
+            {"update": "replace", "insiders": 0},
+            "the update is replace, allowed are joint, turns",
+        ),
         ({"smallest_parties": 4}, {}, "it has 3 parties, at least 4 are needed"),
         ({"smallest_rows": 11}, {}, "party-3 has 10 rows, everybody needs at least 11"),
-        (
-            {"smallest_insiders": 2},
-            {},
-            "it protects from 1 other parties that pool what they know, at least 2 are needed",
-        ),
+        ({"smallest_insiders": 2}, {}, "it protects from 1 other party, at least 2 are needed"),
         ({"epsilon_per_run": "0.9999999999"}, {}, "it costs 1, one run may cost 9999999999/10000000000"),
     ],
 )
@@ -50,6 +50,15 @@ def test_what_breaks_a_rule_is_refused_with_the_reason(rules, plan, reason):
     found = verdict(rules, **plan)
     assert found.decision == "refuse"
     assert reason in found.reasons
+
+
+def test_what_other_parties_can_see_through_is_refused_unless_the_owner_allows_it():
+    plan = {"update": "replace", "insiders": 0}
+    allowed = {"smallest_insiders": 0}
+    refused = verdict(allowed, **plan)
+    assert refused.decision == "refuse"
+    assert [reason for reason in refused.reasons if reason.startswith("the update is replace")] == list(refused.reasons)
+    assert verdict(allowed | {"updates": ["replace"]}, **plan).decision == "accept"
 
 
 ZCDP = {"privacy": "zcdp", "delta": Fraction(1, 1000)}

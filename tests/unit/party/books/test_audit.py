@@ -66,8 +66,8 @@ def test_a_log_goes_on_in_another_process(log, path):
 
 
 def test_a_line_longer_than_what_is_read_at_once_is_chained(log, path):
-    log.append("stopped", reason="x" * 3 * audit._BLOCK)
-    log.append("stopped", reason="y" * (audit._BLOCK - 100))
+    log.append("stopped", reason="x" * 3 * audit.BLOCK)
+    log.append("stopped", reason="y" * (audit.BLOCK - 100))
     log.append("stopped", reason="z")
     assert verify(path) == []
 

@@ -236,9 +236,9 @@ def test_a_run_ends_even_while_somebody_reads_the_log_that_holds_its_secrets(led
     begin(ledger)
     record(ledger)
     other = Ledger.open(path)
-    with other._database.reading() as reader:
+    with other.database.reading() as reader:
         reader.execute("SELECT * FROM answers").fetchall()
-        ledger._database._connection.execute("PRAGMA busy_timeout = 10")
+        ledger.database.connection.execute("PRAGMA busy_timeout = 10")
         assert ledger.settle("run-1", "finished").state == "ended"
     other.close()
 
@@ -302,7 +302,7 @@ def test_everything_is_there_after_reopening(ledger, path):
 
 
 def test_commits_wait_for_the_disk(ledger, path):
-    settings = [ledger._database._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS]
+    settings = [ledger.database.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS]
     assert settings == list(_PRAGMAS.values())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -340,7 +340,7 @@ def test_the_file_itself_refuses_to_forget(ledger, path, statement):
 
 
 def fill_up(ledger, spare_pages=0):
-    connection = ledger._database._connection
+    connection = ledger.database.connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + spare_pages}")
 
@@ -398,9 +398,9 @@ def test_two_connections_never_spend_the_same_money(ledger, path):
 
 
 def test_a_ledger_that_stays_locked_is_said_to_be_so(ledger, path, monkeypatch):
-    monkeypatch.setattr("party.books.database._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("party.books.database.BUSY_SECONDS", 0.05)
     other = Ledger.open(path)
-    with ledger._database.transaction(), pytest.raises(LedgerError, match=r"kept it locked for 0\.05 seconds"):
+    with ledger.database.transaction(), pytest.raises(LedgerError, match=r"kept it locked for 0\.05 seconds"):
         ask(other)
     ask(other)
     other.close()
@@ -546,7 +546,7 @@ def test_a_place_where_no_ledger_can_be_is_said_to_be_so(tmp_path):
 
 
 def test_other_trouble_names_the_file_and_what_sqlite_says(ledger, path):
-    ledger._database._connection.execute("PRAGMA query_only = ON")
+    ledger.database.connection.execute("PRAGMA query_only = ON")
     with pytest.raises(LedgerError, match=r"ledger\.db: cannot be used \(SQLITE_READONLY: "):
         ask(ledger)
 

@@ -17,7 +17,7 @@ from party.commands.main import main
 from party.comparison import comparison
 from party.operations.health import Health
 from party.pages.guard import HEADERS
-from party.pages.routes import _Guards
+from party.pages.routes import SessionGuards
 from party.pages.sessions import Door
 from party.views import amount
 from protocol.plan.promises import owners_conditions as conditions
@@ -111,7 +111,7 @@ def test_nothing_is_shown_to_who_has_not_signed_in(party: Party) -> None:
 
 def test_a_made_up_cookie_opens_nothing(party: Party) -> None:
     stranger = Visitor(party)
-    stranger.cookies = {_Guards(party.opened, Door()).cookie: "0" * 64}
+    stranger.cookies = {SessionGuards(party.opened, Door()).cookie: "0" * 64}
     assert stranger.get("/").status_code == 401
 
 
@@ -317,9 +317,9 @@ def test_budget_what_left_and_audit(party: Party, visitor: Visitor) -> None:
 
 def test_every_event_of_the_log_has_its_words(party: Party, visitor: Visitor) -> None:
     from party.books.audit import EVENTS
-    from party.pages.sentences import _EVENTS, event
+    from party.pages.sentences import EVENT_WORDS, event
 
-    assert set(_EVENTS) == set(EVENTS)
+    assert set(EVENT_WORDS) == set(EVENTS)
     for name, fields in EVENTS.items():
         facts = {
             field: ["a", "b"] if field == "reasons" else "1/3" if field in ("price", "charge") else 1000

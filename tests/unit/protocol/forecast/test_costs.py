@@ -72,7 +72,7 @@ def test_a_plan_that_moves_is_weighed_without_searching_its_views_and_limits_aga
     def searched(*_arguments: object) -> None:
         raise AssertionError("a domain that was searched before is searched again")
 
-    monkeypatch.setattr("protocol.views.cover._search", searched)
+    monkeypatch.setattr("protocol.views.cover.Search", searched)
     monkeypatch.setattr("protocol.network.workload.count_candidates", searched)
     monkeypatch.setattr("protocol.stages.candidates.candidates", searched)
     for method in ("dp-subn", "dp-ccbn"):

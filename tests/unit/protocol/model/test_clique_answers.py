@@ -26,7 +26,7 @@ def test_answers_are_sums_and_spreading_is_their_transpose(largest_side, tables,
     random = np.random.default_rng(seed)
     shares = random.random([SIZES[v] for v in CLIQUE])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_LARGEST_SIDE", largest_side)
+        patch.setattr(module, "LARGEST_SIDE", largest_side)
         asked = clique_answers(SIZES, CLIQUE, tables)
     answers = asked.answers(shares)
     assert answers == pytest.approx(np.concatenate([summed(shares, table) for table in tables]))

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.network.limits import Limits
-from protocol.network.parent_sets import count_parent_sets, maximal_sets, parent_sets, question_of
+from protocol.network.parent_sets import count_parent_sets, maximal_sets, parent_sets, search_space
 from protocol.tables.domain import Domain, Variable
 
 
@@ -87,7 +87,7 @@ def test_uniform_sets_are_counted_without_being_built(limits):
 def test_the_search_starts_to_find_at_once_among_200_variables():
     domain = Domain.of_sizes([2, *(2 + i % 16 for i in range(199))])
     placed, limits = range(1, 200), Limits(cells=4000)
-    found = list(islice(maximal_sets(*question_of(domain, 0, placed, limits)), 2000))
+    found = list(islice(maximal_sets(*search_space(domain, 0, placed, limits)), 2000))
     assert len(set(found)) == 2000
     for parents in found[::100]:
         room = 4000 // domain.cells((0, *parents))

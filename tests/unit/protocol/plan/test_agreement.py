@@ -38,7 +38,7 @@ def test_epsilon_must_be_positive(epsilon):
 
 
 def test_one_party_is_no_federation():
-    assert refusal(plan_of(rows=(5,), insiders=0)) == "1 party is no federation: at least 2 are needed"
+    assert refusal(plan_of(rows=(5,), insiders=0)) == "1 party is too few: a run needs at least 2 parties"
 
 
 def test_names_are_unique():

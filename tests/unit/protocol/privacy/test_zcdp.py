@@ -55,10 +55,10 @@ def test_the_bound_is_below_the_simple_one_and_above_the_gaussians_own():
 
 def test_offsets_are_rounded_up():
     for place in range(-192, 1280, 97):
-        order = zcdp._order(place)
+        order = zcdp.order_at(place)
         alpha = order / 2**40
         assert alpha - 1 == pytest.approx(2 ** (place / 32), rel=1e-8)
-        offset = zcdp._offset(order, DELTA)
+        offset = zcdp.offset_of(order, DELTA)
         exact = math.log1p(-1 / alpha) + (math.log(1e9) - math.log(alpha)) / (alpha - 1)
         assert offset / 2**64 == pytest.approx(exact, rel=1e-6, abs=1e-12)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from protocol.errors import DataError
-from protocol.tables.bit_counting import LARGEST_SET
+from protocol.tables.bit_counting import LARGEST_SET, BitColumns
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain, Variable
 
@@ -86,7 +86,7 @@ def test_no_rows_make_empty_tables():
 def test_rows_do_not_print():
     rows, _ = random_rows([2, 2], 3)
     assert repr(rows) == "Rows(3 rows of 2 variables)"
-    assert repr(rows._bits) == "BitColumns(2 columns of 3 rows)"
+    assert repr(BitColumns([np.zeros(3, dtype=np.uint8)] * 2, 3)) == "BitColumns(2 columns of 3 rows)"
 
 
 def test_scores_are_remembered_up_to_a_bound():
