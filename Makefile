@@ -15,7 +15,7 @@ WAITING = $(or $(filter-out auto,$(WORKERS)),$(shell expr $$(getconf _NPROCESSOR
 COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
 COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
 
-.PHONY: help setup demo browser test test-all check bench bench-utility sbom lock clean
+.PHONY: help setup demo browser test test-all check audit bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -67,6 +67,9 @@ check: setup ## lint, format, types and layer rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: setup ## lower bounds on the epsilon of all that is released; prints a table and writes build/audit.json (minutes)
+	$(BIN)/python -m tests.audit
 
 bench: setup ## print the benchmarks' ratios, each measured side by side in one run
 	$(BIN)/python -m tests.benchmarks
