@@ -7,8 +7,7 @@ checked against plan and schedule and priced by the party's own terms. Then the 
 computed. One transaction writes charge, bytes and kept state. Only then may anything leave.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -17,14 +16,14 @@ from crypto.randomness import Stream
 from crypto.signing import sign
 from party.answering import frozen_rows, saved_state
 from party.answering.invitation import JOINING, examined, loaded, place_in
+from party.answering.mistakes import no_task_stops_the_party
 from party.answering.saved_state import Kept
 from party.books.audit import unlogged
 from party.books.ledger import REFUSAL, Request
 from party.books.ledger_tables import Amounts
 from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unreadable
 from party.home.home import OpenHome
-from party.logs import json_log, places
-from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError, PlanError, SubnError
+from protocol.errors import CURATOR, DataError, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.exact import digest
 from protocol.messages.http import SentReceipt
 from protocol.messages.signatures import RECEIPT, receipt_text
@@ -223,14 +222,14 @@ class Answering:
     def _answer(self, request: Request, task: Question, asked: str) -> Outgoing:
         joined = self._taken_up(request)
         state, terms = joined.kept.state, joined.terms
-        with _no_question_stops_the_party(task):
+        with no_task_stops_the_party(task.step):
             checked = check(state, task)
         step = checked.step
         if step.charge(state.me) > request.reserved:
             raise BudgetExhausted(
                 f"{step.name!r} costs {step.charge(state.me)}, {request.reserved} is set aside for it"
             )
-        with _no_question_stops_the_party(task):
+        with no_task_stops_the_party(task.step):
             state, reply = answer(state, checked, joined.rows, self._stream)
         keys = task.keys if isinstance(task, Count) and task.keys is not None else joined.kept.keys
         following = _Joined(terms, joined.rows, Kept(state, keys))
@@ -379,18 +378,3 @@ def _why_refused(request: Request) -> str:
     if request.verdict == "refuse":
         return "; ".join(request.reasons)
     return request.reason or "the data owner does not want to take part"
-
-
-@contextmanager
-def _no_question_stops_the_party(task: Question) -> Iterator[None]:
-    """Decline a question that raises an unforeseen error: a party that stops would find it in its inbox again.
-
-    Privacy: the curator is not told what went wrong, as that might depend on rows; the log says where it happened.
-    """
-    try:
-        yield
-    except SubnError:
-        raise
-    except Exception as error:  # whatever it is, a party that stops would find the question in its inbox again
-        json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
-        raise FailedCheck(CURATOR, f"asks in {task.step!r} for what cannot be worked out") from error

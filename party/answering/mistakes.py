@@ -1,0 +1,25 @@
+"""Tasks that raise an unforeseen error, which are declined: a party that stopped would find them in its inbox again.
+
+It does not know tasks or answers.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from party.logs import json_log, places
+from protocol.errors import CURATOR, FailedCheck, SubnError
+
+
+@contextmanager
+def no_task_stops_the_party(step: str) -> Iterator[None]:
+    """Raise FailedCheck in the place of an unforeseen error.
+
+    Privacy: the curator is not told what went wrong, as that might depend on rows; the log says where it happened.
+    """
+    try:
+        yield
+    except SubnError:
+        raise
+    except Exception as error:  # whatever it is
+        json_log("mistake", step=step, kind=type(error).__name__, at=places(error))
+        raise FailedCheck(CURATOR, f"asks in {step!r} for what cannot be worked out") from error
