@@ -81,7 +81,7 @@ def _words() -> Iterator[str]:
 def _end_of(text: str) -> str:
     """The uncaught exception in libFuzzer's output."""
     start = text.rfind("Uncaught Python exception")
-    return text[start : start + 3000] if start >= 0 else text[-3000:]
+    return text[start : start + 6000] if start >= 0 else text[-3000:]
 
 
 def tried(target: Target, seconds: int) -> str:
