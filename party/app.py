@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -26,6 +27,7 @@ from party.routes import LocalInterface
 from protocol.errors import SubnError
 
 _BEARER = HTTPBearer(auto_error=False, description=f"the content of the home's file {TOKEN_FILE!r}")
+_LONGEST_PLACE = 100
 # Nothing about requests is recorded or exported except in the service's own log.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
@@ -44,6 +46,7 @@ def make_app(
         telemetry=_NO_TELEMETRY,
     )
     app.add_exception_handler(SubnError, _problem)
+    app.add_exception_handler(RequestValidationError, _misread)
     _add_health(app, health)
     app.include_router(LocalInterface(opened, door).router(), dependencies=[Depends(_guard(token))])
     add_pages(app, opened, door, health.trouble, line)
@@ -82,6 +85,14 @@ def _add_health(app: FastAPI, health: Health) -> None:
         if wrong:
             return JSONResponse({"status": "not ready", "reason": "; ".join(wrong)}, 503)
         return JSONResponse({"status": "ready", "checks": dict.fromkeys(checks, "ok")})
+
+
+async def _misread(_request: Request, error: Exception) -> JSONResponse:
+    """Say where a request is wrong. What was sent is not repeated: it may be any bytes."""
+    assert isinstance(error, RequestValidationError)
+    said = "; ".join(f"{'.'.join(map(str, one['loc']))[:_LONGEST_PLACE]}: {one['msg']}" for one in error.errors())
+    content = {"type": "about:blank", "title": "not understood", "status": 422, "detail": said}
+    return JSONResponse(content, 422, media_type="application/problem+json")
 
 
 async def _problem(_request: Request, error: Exception) -> JSONResponse:

@@ -22,6 +22,7 @@ from protocol.messages.signatures import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, r
 
 _NONCE = re.compile(r"[0-9A-Za-z_-]{16,64}", re.ASCII)
 _TIME = re.compile(r"[0-9]{1,15}", re.ASCII)
+_LONGEST_ECHO = 100  # characters, as many as a name may have
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Authentication:
             row = db.execute(found).one_or_none()
         if row is None:
             raise NotAuthenticated(
-                f"no party {request.sender!r} is enrolled here: ask the operator for a one-time code and enrol with it"
+                f"no party {request.sender[:_LONGEST_ECHO]!r} is enrolled here: ask the operator for a one-time "
+                "code and enrol with it"
             )
         self._check_signature(request, row.signing_key)
         self.heard(request.sender, int(request.time_ms))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes
 from protocol.run.curator import RunState, begin, receive, tasks
 from protocol.run.party import accept, answer, check
 from protocol.run.task_cost import task_cost
-from protocol.secure_sum.sums import CuratorSums, PartySums
+from protocol.secure_sum.sums import Contributed, CuratorSums, PartySums
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Codes
@@ -59,16 +59,18 @@ class ClearSums:
     plan: Plan
     keeps_noise: bool
 
-    def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> bytes:
+    def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> Contributed:
         if self.plan.noise_mode.uses_paillier:
             noise = self.plan.noise_mode.own_noise(layout, stream) if self.keeps_noise else np.zeros_like(values)
         else:
             noise = self.plan.noise_mode.own_noise(layout, stream)
-        return words_to_bytes((values + noise).view(np.uint64))
+        return Contributed(words_to_bytes((values + noise).view(np.uint64)))
 
 
 @dataclass(frozen=True)
 class ClearOpening:
+    is_masked: ClassVar[bool] = False
+
     def contribution_bytes(self, layout: Layout) -> int:
         return WORD_BYTES * layout.size
 

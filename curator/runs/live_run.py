@@ -151,21 +151,31 @@ def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, o
 
 
 def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
-    """Return the run's state after one answer, or its ending. Raise OutOfTurn for an answer to another plan or step."""
+    """Return the run's state after one answer, or its ending."""
     name, at = live.names[party], live.at
     try:
         reply = cast(Reply, decode(body, name))
         if reply.plan != at.state.terms.plan_hash or reply.step != step.name:
+            # Its receipt says that these bytes are the answer to this step: nothing else will come.
             raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
         if isinstance(reply, Refusal):
-            return Ending("refused" if step.stage == "joining" else "failed", name, reply.reason)
+            return _refused(live, name, step, reply)
         return Standing(take(at.state, party, reply, live.opening), at.tasks)
-    except OutOfTurn:
-        raise
     except PeerError as error:
         return Ending("failed", error.culprit, str(error))
     except Exception as error:  # an unforeseen failure ends this run, not the service
         return internal(error, live.run, stream)
+
+
+def _refused(live: LiveRun, name: str, step: Step, refusal: Refusal) -> Ending:
+    """End a run that a party refuses. A party that accuses another one is named beside it: which of them is right?"""
+    state = "refused" if step.stage == "joining" else "failed"
+    if refusal.culprit in live.names and refusal.culprit != name:
+        both = ", ".join(one for one in live.names if one in (name, refusal.culprit))
+        return Ending(
+            state, both, f"{name} says: {refusal.reason}; one of the two is at fault, and nothing tells which"
+        )
+    return Ending(state, name, refusal.reason)
 
 
 def concluded(live: LiveRun, stream: Stream) -> Standing | Ending:

@@ -27,6 +27,7 @@ from curator.runs.planning import request_digest, terms_for
 from curator.runs.ports import Seams
 from curator.runs.receipts import check_receipt, cost_of
 from curator.runs.recovery import begun, rebuilt, run_name
+from curator.runs.suspects import with_suspects
 from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.runs.views import RunViews
 from curator.settings import Settings
@@ -48,9 +49,7 @@ class Orchestrator:
         self.registry = Registry(store, self._seams.clock)
         self.views = RunViews(store)
         self.changed: Callable[[str], None] = lambda _run: None
-        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: (
-            None
-        )  # called after every complete step
+        self.worked_out: Callable[[int, float], None] = lambda *_: None  # called after every complete step
         self.live: dict[str, LiveRun] = {}
         self._creating = Lock()
         self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
@@ -140,7 +139,7 @@ class Orchestrator:
         with live.at_work:
             if live.is_complete:
                 began = perf_counter()
-                outcome = concluded(live, self._seams.streams("reference"))
+                outcome = with_suspects(self._store, live.names, concluded(live, self._seams.streams("reference")))
                 self.worked_out(live.at.amounts["ciphertexts"] // len(live.at.tasks), perf_counter() - began)
                 with live.lock:
                     self._move(live, outcome)

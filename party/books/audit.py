@@ -120,7 +120,7 @@ def entries(path: Path) -> Iterator[dict[str, Any]]:
     """The finished lines, oldest first."""
     for line in _lines(path):
         if line.endswith(b"\n"):
-            yield json.loads(line)
+            yield _entry(line)
 
 
 def readable(path: Path) -> Iterator[dict[str, Any]]:
@@ -156,9 +156,20 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield from file
 
 
+def _entry(line: bytes) -> dict[str, Any]:
+    """The entry of a line; ValueError if the line is none."""
+    try:
+        found = json.loads(line)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    return found
+
+
 def _break(line: bytes, number: int, previous: str) -> str:
     try:
-        entry = json.loads(line)
+        entry = _entry(line)
         if canonical_json(entry) != line:
             return "is not written as this log writes"
         found = entry["seq"], entry["previous"]

@@ -264,7 +264,7 @@ def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:
 def _json_object(answer: httpx.Response) -> dict[str, Any]:
     try:
         found = json.loads(answer.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -8,11 +8,12 @@ its blob: ciphertexts or 64-bit words. Nothing is ever evaluated, and equal mess
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from protocol.errors import MalformedMessage
 from protocol.exact import Hash, canonical_json
-from protocol.plan.plan import Frozen, Name, Plan
+from protocol.plan.plan import LONGEST_NAME, Frozen, Name, Plan
+from protocol.text import checked_name
 
 MAGIC = b"SUBN\x01"
 _LARGEST_HEADER = 1 << 26
@@ -22,6 +23,7 @@ Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 Variables = tuple[Index, ...]
 Family = tuple[Index, Variables]  # child, parents
 Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable; the merged category of each code
+Tag = Annotated[bytes, Field(max_length=16)]
 RunKey = Annotated[bytes, Field(min_length=32, max_length=32)]  # a party's exchange key of this run alone, public half
 
 
@@ -94,9 +96,13 @@ class TakeBack(Message):
 
 
 class Contribution(Message):
-    """Party to curator: the answer to `Count` and `TakeBack`, in the blob."""
+    """Party to curator: the answer to `Count` and `TakeBack`, in the blob.
+
+    In a pass the tags show for each other party which masks this party has used, and nothing of the masks.
+    """
 
     kind: Literal["contribution"] = "contribution"
+    tags: tuple[Tag, ...] = ()  # by party; empty for the party itself
 
 
 class Place(Message):
@@ -141,6 +147,7 @@ class Refusal(Message):
     """Party to curator: "I do not answer this task", with a reason that tells nothing about rows. Ends the run."""
 
     kind: Literal["refusal"] = "refusal"
+    culprit: Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(checked_name)] = ""  # an accused party
     reason: Annotated[str, Field(min_length=1, max_length=2000)]
 
 

@@ -28,6 +28,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
     """The terms, if the plan can be run and costs nobody more than epsilon. Only tests lower `smallest_key`."""
     _check_parties(plan)
     _check_budget(plan)
+    _check_lists(plan)
     if plan.schema_hash != schema.hash:
         raise PlanError(
             f"the plan is for the schema {plan.schema_hash[:12]}..., this one is {schema.hash[:12]}...: use one schema"
@@ -96,11 +97,21 @@ def _check_budget(plan: Plan) -> None:
         raise PlanError("theta must be positive: it says how many times more information than noise a table must carry")
 
 
+def _check_lists(plan: Plan) -> None:
+    """Refuse lists of other parties than the plan's: the steps of a run are worked out from them."""
+    if len(plan.picks) != plan.parties:
+        raise PlanError(f"the plan has picks of {len(plan.picks)} parties: give each of its {plan.parties} a number")
+    if len(plan.further) not in (0, plan.parties):
+        raise PlanError(
+            f"the plan has further pairs of {len(plan.further)} parties: give each of its {plan.parties} a number"
+        )
+
+
 def _check_method(terms: Terms) -> None:
     plan, domain = terms.plan, terms.domain
     if plan.score == "F" and not domain.is_binary:
         raise PlanError("score F is defined for binary variables only: choose score R, or encoding binary or gray")
-    if len(plan.picks) != plan.parties or sum(plan.picks) != domain.count:
+    if sum(plan.picks) != domain.count:
         raise PlanError(
             f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
         )

@@ -22,6 +22,7 @@ from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, LocalModel
 from protocol.stages.party_state import PartyState
 from protocol.stages.picking import checked_families, pick_by_score, wire_families
+from protocol.stages.range_checks import check_range
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
 from protocol.tables.counting import Rows
@@ -69,6 +70,7 @@ class Models(Stage):
         expected = WORD_BYTES * layout.size
         if len(reply.blob) != expected:
             raise FailedCheck(member.name, f"sent {len(reply.blob)} bytes of tables, expected {expected}")
+        check_range(terms, step, member.name, layout, layout.split(words_from_bytes(reply.blob)))
         counts = layout.split(words_from_bytes(reply.blob).view(np.int64))
         tables = tuple(
             Table(table, part.reshape(terms.domain.shape(table)), terms.plan.definition.variance(rate))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from crypto.errors import MalformedCiphertext
+from crypto.masking import TAG_BYTES
 from crypto.randomness import Stream
 from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
@@ -62,6 +63,10 @@ class SumPass(Stage):
         expected = sums.contribution_bytes(layout)
         if len(reply.blob) != expected:
             raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, expected {expected}")
+        assert isinstance(reply, Contribution)
+        lengths = [TAG_BYTES * (other != party) for other in step.parties] if sums.is_masked else []
+        if list(map(len, reply.tags)) != lengths:
+            raise FailedCheck(name, f"sent no tags for {step.name!r} that fit {terms.plan.parties} parties")
         try:
             sums.check(layout, reply.blob)
         except MalformedCiphertext as error:
@@ -92,8 +97,8 @@ class SumPass(Stage):
         layout = self.layout(terms, step, task.tables, terms.plan.total_rows, task.merged)
         counts = counts_of(rows.over(terms.domain.with_merged(task.merged)), task.tables)
         context = asked(step, task.tables, task.merged, noise_of(terms.plan, layout))
-        blob = state.sums.contribute(layout, counts, context, stream)
-        return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
+        sent = state.sums.contribute(layout, counts, context, stream)
+        return state, Contribution(plan=terms.plan_hash, step=step.name, blob=sent.blob, tags=sent.tags)
 
     def _layout(self, terms: Terms, step: Step, known: Knowledge) -> Layout:
         return self.layout(terms, step, self.tables(terms, step, known), terms.plan.total_rows, self.merged(known))

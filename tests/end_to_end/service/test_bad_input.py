@@ -261,13 +261,13 @@ def test_an_answer_is_taken_once_and_as_it_was(home: Cluster, raw: Raw, run: str
 
 
 def test_an_acceptance_of_another_plan(home: Cluster, raw: Raw, run: str) -> None:
-    """Whoever accepts another plan than the one that was proposed has accepted nothing."""
+    """Whoever accepts another plan than the one that was proposed has accepted nothing, and it shows at once."""
     terms = terms_of(home, raw)
     changed = replace(terms, plan=Plan.model_validate(terms.plan.model_copy(update={"run": "another"})))
     body = acceptance(raw, changed)
-    answer = raw.deliver(run, "joining", body, raw.receipt(terms, "joining", body))
-    refused(answer, 409, "another plan")
-    assert home.run(run)["state"] == "joining"
+    assert raw.deliver(run, "joining", body, raw.receipt(terms, "joining", body)).status_code == 204
+    ended = home.until(run, "failed")
+    assert (ended["culprit"], "another plan" in ended["reason"]) == ("raw", True)
 
 
 def test_an_acceptance_with_a_foreign_signature_fails_the_run(home: Cluster, raw: Raw, run: str) -> None:

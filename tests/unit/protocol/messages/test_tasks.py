@@ -26,7 +26,7 @@ def test_bytes_begin_with_magic_version_and_length():
 
 def test_the_blob_follows_the_header_as_it_is():
     data = encode(Contribution(plan=HASH, step="s", blob=b"\x00\xff{}"))
-    assert data.endswith(b'"step":"s"}\x00\xff{}')
+    assert data.endswith(b'"step":"s","tags":[]}\x00\xff{}')
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)

@@ -132,7 +132,15 @@ def test_score_f_is_for_bits():
     terms_of(MIXED, score="F", encoding="gray")
 
 
-@pytest.mark.parametrize("picks", [(2, 2, 2), (5, 0), (5, 0, 0, 0)])
+@pytest.mark.parametrize("picks", [(5, 0), (5, 0, 0, 0), (2, 1, 1, 1)])
+def test_every_party_has_a_number_of_picks_and_of_further_pairs(picks):
+    """The steps are worked out from them, so that a number too many would be that of a party that is not there."""
+    text = f"of {len(picks)} parties: give each of its 3 a number"
+    assert refusal(plan_of(picks=picks)) == f"the plan has picks {text}"
+    assert refusal(changed(plan_of(), further=picks)) == f"the plan has further pairs {text}"
+
+
+@pytest.mark.parametrize("picks", [(2, 2, 2), (1, 1, 1)])
 def test_the_parties_place_every_variable(picks):
     text = refusal(plan_of(picks=picks))
     assert text == f"the parties' picks {picks} do not add up to the 5 variables of 3 parties"
