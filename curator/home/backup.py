@@ -6,7 +6,6 @@ A curator that was restored from an older backup repeats the tasks whose answers
 the same bytes: nobody spends twice. A backup is not restored into a home that knows more.
 """
 
-import json
 import os
 import sqlite3
 import tarfile
@@ -27,6 +26,7 @@ from curator.settings import Settings
 from curator.store.store import Store
 from curator.store.tables import codes, events, operator_keys, parties, runs, schemas
 from protocol.exact import canonical_json
+from protocol.outside_json import read_json
 
 CONTENTS = "backup.json"
 DATABASE = "curator.db"
@@ -159,7 +159,7 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
     try:
         with tarfile.open(file, "r:gz") as archive:
             archive.extractall(folder, filter="data")  # nothing outside the folder, no links to elsewhere
-        contents: dict[str, Any] = json.loads((folder / CONTENTS).read_bytes())
+        contents: dict[str, Any] = read_json((folder / CONTENTS).read_bytes())
         is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
         expected = dict(contents["files"])
     except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError, FileNotFoundError):

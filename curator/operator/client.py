@@ -3,7 +3,6 @@
 It does not know command lines.
 """
 
-import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from protocol.errors import OperatorError
 from protocol.messages.http import ENDS
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
+from protocol.outside_json import read_json
 from protocol.services.connection import check_address, distrust, hung_up
 
 _TIMEOUT = httpx.Timeout(30, read=120)
@@ -142,7 +142,7 @@ class CuratorClient:
             _refuse_problem(response)
             for line in response.iter_lines():
                 if line.startswith("data:"):
-                    yield json.loads(line.removeprefix("data:"))
+                    yield read_json(line.removeprefix("data:"))
 
     def _pages(self, path: str) -> Iterator[dict[str, Any]]:
         query: dict[str, Any] = {"limit": 100}
@@ -198,7 +198,7 @@ def _refuse_problem(response: httpx.Response) -> None:
 
 def _json_object(response: httpx.Response) -> dict[str, Any] | None:
     try:
-        found = response.json()
+        found = read_json(response.content)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

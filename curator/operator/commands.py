@@ -4,7 +4,6 @@ It does not know HTTP (`curator.operator.client`) or how progress is drawn (`cur
 """
 
 import argparse
-import json
 import os
 import ssl
 import sys
@@ -22,6 +21,7 @@ from curator.rendering.output import say
 from curator.results import multiple_tables
 from protocol.errors import OperatorError
 from protocol.messages.http import ENDS
+from protocol.outside_json import LARGEST_FILE, read_json
 from protocol.text import printable, printable_json
 
 DEFAULT_URL = "https://127.0.0.1:8460"
@@ -280,7 +280,7 @@ def _get_copies(client: CuratorClient, chosen: argparse.Namespace) -> int:
         )
     chosen.out.mkdir(parents=True, exist_ok=True)
     client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
-    plan = json.loads((chosen.out / "manifest.json").read_bytes())["manifest"]["plan"]
+    plan = read_json((chosen.out / "manifest.json").read_bytes(), LARGEST_FILE)["manifest"]["plan"]
     rows = chosen.rows or plan["rows"]
     paths = [chosen.out / f"copy-{number}.csv" for number in range(1, chosen.copies + 1)]
     for path in paths:

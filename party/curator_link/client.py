@@ -4,7 +4,6 @@ It does not know runs, tasks or the ledger.
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
@@ -50,6 +49,7 @@ from protocol.messages.signatures import (
     response_text,
 )
 from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
+from protocol.outside_json import complaint, read_as, read_json
 from protocol.services.connection import check_address, distrust, hung_up
 
 NONCE_BYTES = 16
@@ -58,6 +58,7 @@ _CONNECT_SECONDS = 10.0
 _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
 _LATER = (408, 425, 429)
 _LONGEST_ECHO = 500
+_LARGEST_PROBLEM = 1 << 16
 _SOFTWARE = f"dp-subn/{version('dp-subn')}"
 
 Found = TypeVar("Found")
@@ -252,18 +253,15 @@ def _check_version(answer: httpx.Response) -> None:
 
 def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:
     try:
-        return kind.validate_json(answer.content, extra="ignore")  # a later curator may say more
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "its answer"
-        raise TalkError(
-            f"the curator's answer cannot be read: {where}: {first['msg']}; update one of the two"
-        ) from None
+        return read_as(kind, answer.content, extra="ignore")  # a later curator may say more
+    except ValueError as error:
+        said = complaint(error, "its answer")
+        raise TalkError(f"the curator's answer cannot be read: {said}; update one of the two") from None
 
 
 def _json_object(answer: httpx.Response) -> dict[str, Any]:
     try:
-        found = json.loads(answer.content)
+        found = read_json(answer.content, _LARGEST_PROBLEM)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
