@@ -17,7 +17,9 @@ from protocol.privacy.usefulness import useful_degree
 from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
+from protocol.views.cover import most_in_views
 
+MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
@@ -34,6 +36,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
     if plan.key_bits > LARGEST_BITS:
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
     terms = terms_of(plan, schema)
+    _check_size(terms)
     _check_method(terms)
     _check_prices(terms)
     _check_degree(terms)
@@ -89,6 +92,24 @@ def _check_budget(plan: Plan) -> None:
         raise PlanError("the budget of 'structure' is 0: method independent picks its networks with it")
     if min(plan.theta, plan.frontier_theta) <= 0:
         raise PlanError("theta must be positive: it says how many times more information than noise a table must carry")
+
+
+def _check_size(terms: Terms) -> None:
+    """Refuse more variables than anybody can work with, before anything is worked out for each pair of them."""
+    plan, count = terms.plan, terms.domain.count
+    what = f"the plan has {count:,} variables (encoding {plan.encoding})"
+    if count > MOST_VARIABLES:
+        raise PlanError(
+            f"{what}, and at most {MOST_VARIABLES:,} are possible: choose encoding native, or leave attributes out of "
+            "the schema"
+        )
+    has_views = plan.method == "dp-subn" and plan.split[0] and plan.views == "pairs"
+    sizes = terms.domain.sizes[:count]
+    if has_views and count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
+        raise PlanError(
+            f"{what}, and views of all pairs are worked out for at most {most:,}: choose update=guided, method "
+            "dp-ccbn, or leave attributes out of the schema"
+        )
 
 
 def _check_method(terms: Terms) -> None:
