@@ -58,7 +58,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     async with service.relay:
         yield
-    service.store.close()
+    service.close()
 
 
 def _body_limit(largest_answer: int) -> Callable[[str, str], int]:

@@ -11,6 +11,8 @@ CuratorError
 │   ├── OtherBytes      another answer to the same step has been accepted
 │   ├── NotAsked        the step does not wait for this party
 │   └── RunEnded        the run is over
+├── Abandoned           nobody waits for the answer any more
+├── Busy                others keep the service busy with the same: try again
 ├── SettingsError       the service cannot start with these settings
 └── StoreUnavailable    the store or a disk cannot save anything now: nothing is lost, try again
     └── Displaced       another curator serves the database now: this process must end
@@ -62,6 +64,14 @@ class NotAsked(Conflict):
 
 
 class RunEnded(Conflict):
+    pass
+
+
+class Abandoned(CuratorError):
+    pass
+
+
+class Busy(CuratorError):
     pass
 
 

@@ -16,6 +16,8 @@ from curator.home.keys import CuratorKeys, metrics_token
 from curator.operations.health import Health
 from curator.operations.metrics import Metrics
 from curator.runs.orchestrator import Orchestrator
+from curator.runs.plan_workers import PlanWorkers
+from curator.runs.ports import Seams
 from curator.runs.relay import Relay
 from curator.runs.views import RunViews
 from curator.settings import Settings
@@ -36,6 +38,7 @@ class Service:
     health: Health
     metrics: Metrics
     metrics_token: str = field(repr=False)
+    plan_workers: PlanWorkers | None = None
 
     @classmethod
     def of(
@@ -45,6 +48,7 @@ class Service:
         keys: CuratorKeys,
         orchestrator: Orchestrator,
         clock: Clock = system_clock,
+        plan_workers: PlanWorkers | None = None,
     ) -> "Service":
         health = Health(store, settings.home, clock)
         authentication = Authentication(store, clock, orchestrator.store_failed, health.heard)
@@ -59,21 +63,27 @@ class Service:
             health=health,
             metrics=Metrics(orchestrator, health),
             metrics_token=metrics_token(settings.home),
+            plan_workers=plan_workers,
         )
 
     @classmethod
     def open(cls, settings: Settings) -> "Service":
         """Open the service that `settings` describe, with all runs as they were when the last process ended."""
         keys = CuratorKeys.load(settings.home, settings.master_key)
-        store = Store.open(settings.store_url)
+        store, plan_workers = Store.open(settings.store_url), PlanWorkers()
         try:
             store.serve_alone(Stream.system().take(_TOKEN_BYTES).hex())
-            orchestrator = Orchestrator(store, keys, settings)
+            orchestrator = Orchestrator(store, keys, settings, Seams(work_out=plan_workers))
             orchestrator.recover()
         except CuratorError:
             store.close()
             raise
-        return cls.of(settings, store, keys, orchestrator)
+        return cls.of(settings, store, keys, orchestrator, plan_workers=plan_workers)
+
+    def close(self) -> None:
+        if self.plan_workers is not None:
+            self.plan_workers.close()
+        self.store.close()
 
     @property
     def introduction(self) -> tuple[bytes, str]:

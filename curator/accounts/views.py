@@ -11,7 +11,6 @@ from curator import interface
 from curator.accounts.registry import OfferRecord, PartyRecord, Registry
 from curator.clock import moment, moment_or_none
 from protocol.messages.pins import joined, pin_of
-from protocol.tables.schema import Schema
 
 
 def new_code(registry: Registry, introduction: tuple[bytes, str], name: str) -> interface.Code:
@@ -37,10 +36,7 @@ def party_page(registry: Registry, limit: int, after: str) -> interface.Parties:
 def schema_page(registry: Registry, limit: int, after: str) -> interface.Schemas:
     """List schemas by hash. `after` is the last hash of the previous page."""
     found, following = interface.split_page(registry.schemas(limit + 1, after), limit)
-    items = [
-        interface.SchemaEntry(hash=one.hash, title=one.title, attributes=len(Schema.parse(one.text).attributes))
-        for one in found
-    ]
+    items = [interface.SchemaEntry(hash=one.hash, title=one.title, attributes=one.attributes) for one in found]
     return interface.Schemas(items=items, next=found[-1].hash if following else None)
 
 

@@ -13,8 +13,8 @@ from fastapi.sse import format_sse_event
 
 from curator import interface
 from curator.accounts import views
+from curator.http.abandoning import while_waited_for
 from curator.http.dependencies import After, Limit, Operator, TheService
-from curator.runs.planning import plan_forecast
 from curator.service import Service
 from protocol.exact import Hash
 from protocol.messages.http import PartyName, RunId
@@ -101,15 +101,16 @@ def schemas(_operator: Operator, service: TheService, limit: Limit = 100, after:
 
 @router.get("/schemas/{hash}", summary="One schema", responses={200: {"description": "its canonical JSON"}})
 def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheService) -> dict[str, Any]:
-    return Response(service.registry.schema(hash).to_json(), media_type="application/json")  # type: ignore[return-value]
+    return Response(service.registry.schema_text(hash), media_type="application/json")  # type: ignore[return-value]
 
 
 # Plans and runs
 
 
 @router.post("/plans", summary="Price a run; nothing is kept or spent")
-def plan(_operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
-    return plan_forecast(service.orchestrator.plan(body))
+async def plan(request: Request, _operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
+    found = await while_waited_for(request, lambda abandoned: service.orchestrator.plan(body, abandoned=abandoned))
+    return found.forecast
 
 
 @router.post(

@@ -195,3 +195,10 @@ def internal(error: Exception, run: str, stream: Stream) -> Ending:
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
     _log.error("run %s, reference %s: %s at %s", run, reference, type(error).__name__, " < ".join(reversed(places)))
     return Ending("failed", CURATOR, f"an internal error; the curator's log says where, under reference {reference}")
+
+
+def trouble_of(error: Exception) -> str:
+    """Say what holds a run up: the store, or the disk for its results."""
+    if isinstance(error, OSError):
+        return f"results cannot be written: {error.strerror or type(error).__name__}"
+    return str(error)

@@ -13,20 +13,32 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from time import perf_counter
 
 from curator import interface
+from curator.accounts.offered import keep_schema
 from curator.accounts.registry import Registry, refuse_changed_members
-from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
+from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.results.publication import publish, stage_costs
-from curator.runs.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged, said, too_late
-from curator.runs.planning import request_digest, terms_for
+from curator.runs.live_run import (
+    Ending,
+    LiveRun,
+    Pause,
+    Standing,
+    concluded,
+    internal,
+    judged,
+    said,
+    too_late,
+    trouble_of,
+)
+from curator.runs.planning import Planned, Wanted, request_digest
 from curator.runs.ports import Seams
 from curator.runs.receipts import check_receipt, cost_of
-from curator.runs.recovery import begun, rebuilt, run_name
+from curator.runs.recovery import begun, check_keys, rebuilt, run_name
 from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.runs.views import RunViews
 from curator.settings import Settings
@@ -57,17 +69,30 @@ class Orchestrator:
 
     # What operators do
 
-    def plan(self, request: PlanRequest, run: str = _DRAFT) -> Terms:
-        """Return the terms that a run of this request would have. Nothing is stored."""
-        schema = self.registry.schema(request.schema_hash)
-        members = self.registry.members(request.schema_hash, request.parties)
-        return terms_for(run, request, schema, members, self._seams.smallest_key)
+    def plan(self, request: PlanRequest, run: str = _DRAFT, abandoned: Event | None = None) -> Planned:
+        """Return the terms that a run of this request would have, and their forecast. Nothing is stored."""
+        text, members = (
+            self.registry.schema_text(request.schema_hash),
+            self.registry.members(request.schema_hash, request.parties),
+        )
+        wanted = Wanted(
+            run=run,
+            request=request,
+            schema_text=text,
+            members=tuple(members),
+            smallest_key=self._seams.smallest_key,
+        )
+        return self._seams.work_out(wanted, abandoned or Event())
 
     def create_run(self, request: PlanRequest, idempotency_key: str) -> tuple[str, bool]:
         """Return the run of this key, and whether it is new. Refuse a known key with another request."""
+        found = self._run_of_key(idempotency_key, request)
+        if found is not None:
+            return found, False
+        terms = self.plan(request, run_name(self._seams)).terms
         with self._creating:
             found = self._run_of_key(idempotency_key, request)
-            return (found, False) if found is not None else (self._create(request, idempotency_key), True)
+            return (found, False) if found is not None else (self._create(terms, request, idempotency_key), True)
 
     def cancel(self, run: str, reason: str | None = None) -> None:
         live = self._active(run)
@@ -180,7 +205,7 @@ class Orchestrator:
 
     def recover(self) -> None:
         """Rebuild all runs that have not ended. Refuse keys that do not belong to this store."""
-        self._check_keys()
+        check_keys(self._store, self._keys)
         with self._store.reading() as db:
             active = records.active_runs(db)
         for record in active:
@@ -198,13 +223,13 @@ class Orchestrator:
             raise Conflict(f"this idempotency key began run {found.id} with another request: use a new key")
         return None if found is None else found.id
 
-    def _create(self, request: PlanRequest, idempotency_key: str) -> str:
+    def _create(self, terms: Terms, request: PlanRequest, idempotency_key: str) -> str:
         settings = self.settings
         deadlines = request.join_seconds or settings.join_seconds, request.step_seconds or settings.step_seconds
-        terms = self.plan(request, run_name(self._seams))
         live, row = begun(terms, request, deadlines, self._keys, self._seams)
         with self._store.writing() as db:
             refuse_changed_members(db, terms.plan.members)
+            keep_schema(db, terms.schema, live.since)  # the last offer of it may have gone meanwhile
             write_beginning(db, live, row | {"idempotency_key": idempotency_key})
         self._live[live.run] = live
         said(live.run, "created", parties=list(live.names))
@@ -319,7 +344,7 @@ class Orchestrator:
         """Pause the run, with everything that was stored, until the store or the disk works again."""
         now = self._seams.clock()
         if live.pause is None:
-            live.pause = Pause(now if since is None else since, _trouble(error))
+            live.pause = Pause(now if since is None else since, trouble_of(error))
             said(live.run, "paused", reason=live.pause.reason)
         live.pause.wait_longer(now)
         if not live.pause.noted:
@@ -380,21 +405,5 @@ class Orchestrator:
             records.change_run(db, live.run, deadline=live.deadline)
         self._live[live.run] = live
 
-    def _check_keys(self) -> None:
-        """Refuse other keys: secrets of runs open only under the old master key, and parties know the signing key."""
-        expected = {"master key": self._keys.fingerprint, records.SIGNING_KEY: self._keys.signing.public.hex()}
-        with self._store.writing() as db:
-            for name, value in expected.items():
-                if records.remember(db, name, value) != value:
-                    raise SettingsError(
-                        f"the curator's {name} is not the key of this database: restore the original key"
-                    )
-
     def _runs_in_memory(self) -> list[LiveRun]:
         return list(self._live.values())
-
-
-def _trouble(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return f"results cannot be written: {error.strerror or type(error).__name__}"
-    return str(error)
