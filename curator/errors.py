@@ -7,6 +7,7 @@ CuratorError
 ├── WrongVersion        the caller speaks another version of the protocol
 ├── Forbidden           the caller is known and may not do this
 ├── NotFound            there is no such run, party, schema or file
+├── TooLarge            the body is larger than anything that is expected here
 ├── Conflict            the request contradicts the present state
 │   ├── OtherBytes      another answer to the same step has been accepted
 │   ├── NotAsked        the step does not wait for this party
@@ -48,6 +49,10 @@ class Forbidden(CuratorError):
 
 
 class NotFound(CuratorError):
+    pass
+
+
+class TooLarge(CuratorError):
     pass
 
 

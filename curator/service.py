@@ -19,11 +19,13 @@ from curator.runs.orchestrator import Orchestrator
 from curator.runs.plan_workers import PlanWorkers
 from curator.runs.ports import Seams
 from curator.runs.relay import Relay
+from curator.runs.spool import Spool
 from curator.runs.views import RunViews
 from curator.settings import Settings
 from curator.store.store import Store
 
 _TOKEN_BYTES = 16
+_ARRIVING = 4  # answers of the largest size that may arrive at once
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Service:
     sessions: Sessions
     health: Health
     metrics: Metrics
+    spool: Spool
     metrics_token: str = field(repr=False)
     plan_workers: PlanWorkers | None = None
 
@@ -62,6 +65,7 @@ class Service:
             sessions=Sessions(store, clock),
             health=health,
             metrics=Metrics(orchestrator, health),
+            spool=Spool(settings.home / "spool", _ARRIVING * settings.largest_body),
             metrics_token=metrics_token(settings.home),
             plan_workers=plan_workers,
         )

@@ -14,6 +14,7 @@ from fastapi.sse import format_sse_event
 from curator import interface
 from curator.accounts import views
 from curator.http.abandoning import while_waited_for
+from curator.http.admission import OperatorRoute, SchemaRoute
 from curator.http.dependencies import After, Limit, Operator, TheService
 from curator.service import Service
 from protocol.exact import Hash
@@ -63,7 +64,8 @@ IdempotencyKey = Annotated[
 ]
 Wishes = Annotated[interface.PlanRequest, Body(openapi_examples=_PLANS)]
 
-router = APIRouter(prefix="/v1", tags=["operators"])
+router = APIRouter(prefix="/v1", tags=["operators"], route_class=OperatorRoute)
+publishing = APIRouter(prefix="/v1", tags=["operators"], route_class=SchemaRoute)
 
 
 # Parties
@@ -87,7 +89,7 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
 # Schemas
 
 
-@router.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
+@publishing.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
 async def add_schema(_operator: Operator, request: Request, service: TheService) -> interface.SchemaEntry:
     schema = await run_in_threadpool(Schema.parse, await request.body())
     await run_in_threadpool(service.registry.add_schema, schema)
@@ -109,7 +111,9 @@ def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheServi
 
 @router.post("/plans", summary="Price a run; nothing is kept or spent")
 async def plan(request: Request, _operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
-    found = await while_waited_for(request, lambda abandoned: service.orchestrator.plan(body, abandoned=abandoned))
+    found = await while_waited_for(
+        request, lambda abandoned: service.orchestrator.planner.plan(body, abandoned=abandoned)
+    )
     return found.forecast
 
 

@@ -140,7 +140,7 @@ def _forecast(service: Service, filled: Filled, offers: Offers, abandoned: Event
     if not offers.schema_hash:
         return {"refused": None, "forecast": None}
     try:
-        planned = service.orchestrator.plan(_request(filled, offers), abandoned=abandoned)
+        planned = service.orchestrator.planner.plan(_request(filled, offers), abandoned=abandoned)
     except (SubnError, CryptoError) as error:
         return {"refused": str(error)}
     terms, found = planned.terms, planned.forecast

@@ -15,7 +15,7 @@ from curator.errors import NotAsked
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages.tasks import Refusal, Reply, decode, encode
 from protocol.plan.step import Step
-from protocol.run.curator import RunState, move_on, take, tasks
+from protocol.run.curator import RunState, largest_reply, move_on, take, tasks
 from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import CuratorSums
 
@@ -122,6 +122,11 @@ class LiveRun:
             waits = f"for {due.name!r} of {', '.join(self.missing)}" if due and self.missing else "for nobody"
             raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
         return number, due
+
+    def largest_answer(self, party: str, step: str) -> int:
+        """Return an upper bound on the bytes of this party's answer to the step. Raise NotAsked as `expect` does."""
+        number, _ = self.expect(party, step)
+        return largest_reply(self.at.state, number, self.opening)
 
     def move_to(self, following: Standing, now: int) -> None:
         if following.state.position != self.at.state.position:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 from time import perf_counter
 
 from curator import interface
 from curator.accounts.offered import keep_schema
 from curator.accounts.registry import Registry, refuse_changed_members
-from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, StoreUnavailable
+from curator.errors import Conflict, Displaced, NotFound, RunEnded, StoreUnavailable, TooLarge
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.results.publication import publish, stage_costs
@@ -35,9 +35,10 @@ from curator.runs.live_run import (
     too_late,
     trouble_of,
 )
-from curator.runs.planning import Planned, Wanted, request_digest
+from curator.runs.planner import Planner
+from curator.runs.planning import request_digest
 from curator.runs.ports import Seams
-from curator.runs.receipts import check_receipt, cost_of
+from curator.runs.receipts import check_receipt, cost_of, is_accepted
 from curator.runs.recovery import begun, check_keys, rebuilt, run_name
 from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.runs.views import RunViews
@@ -48,7 +49,6 @@ from curator.store.store import Store
 from protocol.plan.terms import Terms
 
 OPERATOR = "operator"
-_DRAFT = "draft"
 
 
 class Orchestrator:
@@ -58,38 +58,22 @@ class Orchestrator:
         self._store, self._keys, self.settings = store, keys, settings
         self._seams = seams or Seams()
         self.registry = Registry(store, self._seams.clock)
+        self.planner = Planner(self.registry, self._seams)
         self.views = RunViews(store)
         self.changed: Callable[[str], None] = lambda _run: None
-        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: (
-            None
-        )  # called after every complete step
+        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: None  # after every complete step
         self._live: dict[str, LiveRun] = {}
         self._creating = Lock()
         self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
 
     # What operators do
 
-    def plan(self, request: PlanRequest, run: str = _DRAFT, abandoned: Event | None = None) -> Planned:
-        """Return the terms that a run of this request would have, and their forecast. Nothing is stored."""
-        text, members = (
-            self.registry.schema_text(request.schema_hash),
-            self.registry.members(request.schema_hash, request.parties),
-        )
-        wanted = Wanted(
-            run=run,
-            request=request,
-            schema_text=text,
-            members=tuple(members),
-            smallest_key=self._seams.smallest_key,
-        )
-        return self._seams.work_out(wanted, abandoned or Event())
-
     def create_run(self, request: PlanRequest, idempotency_key: str) -> tuple[str, bool]:
         """Return the run of this key, and whether it is new. Refuse a known key with another request."""
         found = self._run_of_key(idempotency_key, request)
         if found is not None:
             return found, False
-        terms = self.plan(request, run_name(self._seams)).terms
+        terms = self.planner.plan(request, run_name(self._seams)).terms
         with self._creating:
             found = self._run_of_key(idempotency_key, request)
             return (found, False) if found is not None else (self._create(terms, request, idempotency_key), True)
@@ -138,17 +122,33 @@ class Orchestrator:
                 return live.run, task
         return None
 
+    def awaits(self, run: str, step: str, party: str, digest: str, size: int) -> bool:
+        """Whether an answer of this digest and size is to be read: False if the run has it already.
+
+        Raise an error for any answer that the run does not wait for, so that none of it is read.
+        """
+        if is_accepted(self._store, run, step, party, digest):
+            return False
+        most = self._active(run, party).largest_answer(party, step)
+        if size > min(most, self.settings.largest_body):
+            raise TooLarge(
+                f"{party}'s answer to {step!r} has {size:,} bytes: at most {most:,} are expected, and this curator "
+                f"takes at most {self.settings.largest_body:,} (setting largest_body)"
+            )
+        return True
+
     def deliver(self, run: str, step: str, party: str, body: bytes, receipt: bytes) -> None:
         """Take a party's answer. After a step's last answer, `advance` computes the result of the step.
 
         Retry safety: a party may deliver the same bytes any number of times, also after a crash.
         """
-        if self._has(run, step, party, body):
+        digest = sha256(body).hexdigest()
+        if is_accepted(self._store, run, step, party, digest):
             return
         live = self._active(run, party)
         with live.lock:
-            if not self._has(run, step, party, body):
-                self._take(live, step, party, body, receipt)
+            if not is_accepted(self._store, run, step, party, digest):
+                self._take(live, step, party, body, digest, receipt)
         self.changed(run)
 
     # Complete steps
@@ -239,16 +239,6 @@ class Orchestrator:
 
     # Taking answers
 
-    def _has(self, run: str, step: str, party: str, body: bytes) -> bool:
-        with self._store.reading() as db:
-            found = records.find_reply(db, run, step, party)
-        digest = sha256(body).hexdigest()
-        if found is not None and found.digest != digest:
-            raise OtherBytes(
-                f"{party} has answered {step!r} with other bytes: SHA-256 {found.digest} was accepted, this is {digest}"
-            )
-        return found is not None
-
     def _active(self, run: str, party: str | None = None) -> LiveRun:
         """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""
         with self._store.reading() as db:
@@ -267,7 +257,7 @@ class Orchestrator:
         assert found is not None
         return RunEnded(f"run {run} is over: {found.state}{f', {found.reason}' if found.reason else ''}")
 
-    def _take(self, live: LiveRun, step: str, party: str, body: bytes, receipt: bytes) -> None:
+    def _take(self, live: LiveRun, step: str, party: str, body: bytes, digest: str, receipt: bytes) -> None:
         """Check one answer and store it with its consequences. The caller holds the run's lock."""
         if live.ended:
             raise self._over(live.run)
@@ -275,7 +265,7 @@ class Orchestrator:
         charge, delta = cost_of(due, number, party, body)
         check_receipt(live.at.state.terms, number, due, (charge, delta), body, receipt)
         outcome = judged(live, number, due, body, self._seams.streams("reference"))
-        now, digest = self._seams.clock(), sha256(body).hexdigest()
+        now = self._seams.clock()
         answer = ReplyRecord(live.run, step, party, digest, len(body), str(charge), receipt, now, str(delta))
         try:
             with self._store.writing() as db:

@@ -21,6 +21,7 @@ from party.curator_link.tls import trusting
 from party.errors import Declined, TalkError, Unreachable, Untrusted
 from party.logs import Log, silent
 from protocol.errors import CURATOR
+from protocol.exact import digest
 from protocol.identity import Identity
 from protocol.messages.http import (
     Asked,
@@ -35,6 +36,7 @@ from protocol.messages.http import (
 )
 from protocol.messages.signatures import (
     CURATOR_SIGNATURE_HEADER,
+    DIGEST_HEADER,
     NONCE_HEADER,
     PARTY_HEADER,
     RECEIPT_HEADER,
@@ -221,11 +223,13 @@ class Curator:
     def _signed(self, request: httpx.Request, body: bytes, nonce: str) -> dict[str, str]:
         now = int(self._clock() * 1000)
         target, spoken = request.url.raw_path.decode(), str(SPOKEN)
-        text = request_text(request.method, target, body, self._name, now, nonce, spoken)
+        body_digest = digest(body)
+        text = request_text(request.method, target, body_digest, self._name, now, nonce, spoken)
         return {
             PARTY_HEADER: quote(self._name),
             TIME_HEADER: str(now),
             NONCE_HEADER: nonce,
+            DIGEST_HEADER: body_digest,
             SIGNATURE_HEADER: sign(self._key, REQUEST, text).hex(),
             VERSION_HEADER: spoken,
             "User-Agent": _SOFTWARE,  # shown to the operator

@@ -10,6 +10,7 @@ from crypto.masking import agree as exchange
 from crypto.paillier.public import LARGEST_BITS, SMALLEST_BITS
 from crypto.signing import check_public
 from protocol.errors import CURATOR, PlanError, PriceError
+from protocol.network.limits import Limits
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout
@@ -190,7 +191,7 @@ def _check_degree(terms: Terms) -> None:
         affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.definition)
     else:
         cells = plan.definition.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
-        affordable = _parents_that_fit(domain.sizes[: domain.count], cells)
+        affordable = Limits(cells).most_parents(domain.sizes[: domain.count])
     if plan.degree > affordable:
         raise PlanError(
             f"degree {plan.degree} cannot be afforded: with {rows} rows and {plan.split[-1]} for 'parameters', "
@@ -200,16 +201,6 @@ def _check_degree(terms: Terms) -> None:
         raise PlanError(
             f"degree {plan.degree} means too many families to compare: choose degree {terms.limits.degree} or less"
         )
-
-
-def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
-    product, fitting = 1, 0
-    for size in sorted(sizes):
-        product *= size
-        if product > cells:
-            break
-        fitting += 1
-    return max(0, fitting - 1)
 
 
 def _check_noise(terms: Terms) -> None:

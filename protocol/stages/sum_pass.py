@@ -51,6 +51,9 @@ class SumPass(Stage):
         count = Count(plan=terms.plan_hash, step=step.name, tables=tables, merged=known.merged)
         return dict.fromkeys(step.parties, count)
 
+    def largest_reply(self, terms: Terms, step: Step, known: Knowledge, _party: int, sums: CuratorSums) -> int:
+        return sums.contribution_bytes(self._layout(terms, step, known))
+
     def check_reply(
         self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
     ) -> None:

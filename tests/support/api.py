@@ -20,7 +20,7 @@ from crypto.signing import SigningKey, sign
 from curator.app import make_app
 from curator.server import CuratorServer, listening
 from curator.service import Service
-from protocol.exact import canonical_json
+from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
 from tests.support.curator import Desk
 
@@ -53,11 +53,13 @@ class Api:
         nonce = changes.get("nonce") or self._nonces.take(16).hex()
         time_ms = changes.get("time_ms", self.desk.clock())
         version = changes.get("signed_version", changes.get("headers", {}).get(a.VERSION_HEADER)) or ""
-        text = a.request_text(method, target, content, name, time_ms, nonce, version)
+        signed = digest(content)
+        text = a.request_text(method, target, signed, name, time_ms, nonce, version)
         headers = {
             a.PARTY_HEADER: quote(name),
             a.TIME_HEADER: str(time_ms),
             a.NONCE_HEADER: nonce,
+            a.DIGEST_HEADER: signed,
             a.SIGNATURE_HEADER: sign(key, a.REQUEST, text).hex(),
             "Content-Type": "application/octet-stream" if isinstance(body, bytes) else "application/json",
         } | changes.get("headers", {})

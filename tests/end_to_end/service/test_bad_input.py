@@ -55,11 +55,12 @@ class Raw:
         content = body if isinstance(body, bytes) else canonical_json(body)
         now, nonce = int(time.time() * 1000) + late_ms, nonce or Stream.system().take(16).hex()
         version = (headers or {}).get(a.VERSION_HEADER, "")
-        text = a.request_text(method, signed_target or target, content, self.name, now, nonce, version)
+        text = a.request_text(method, signed_target or target, digest(content), self.name, now, nonce, version)
         signed = {
             a.PARTY_HEADER: quote(self.name),
             a.TIME_HEADER: str(now),
             a.NONCE_HEADER: nonce,
+            a.DIGEST_HEADER: digest(content),
             a.SIGNATURE_HEADER: sign(key or self.own.signing, a.REQUEST, text).hex(),
             "Content-Type": "application/octet-stream" if isinstance(body, bytes) else "application/json",
         }

@@ -127,7 +127,7 @@ def test_sums_that_do_not_add_up_are_the_parties_fault(desk):
     sent = outgoing(desk, 2)
     contribution = decode(sent.body, "party-3")
     zeros = encode(contribution.model_copy(update={"blob": bytes(len(contribution.blob))}))
-    charge = desk.orchestrator.plan(desk.request(**PLAIN)).terms.steps[1].charge(2)
+    charge = desk.orchestrator.planner.plan(desk.request(**PLAIN)).terms.steps[1].charge(2)
     desk.deliver(desk.parties[2], signed(desk, 2, sent, zeros, charge))
     assert state(desk, run) == ("failed", "the parties")
     assert "do not add up" in desk.views.run(run).reason
