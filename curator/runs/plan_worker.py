@@ -1,18 +1,20 @@
-"""A process that works plans out, one after the other: `python -m curator.runs.plan_worker SECONDS BYTES`.
+"""A process that works plans out, one after the other: `python -m curator.runs.plan_worker BYTES`.
 
 It does not know who asks (`curator.runs.plan_workers`). A plan that takes too much time or memory costs this process,
 and not the service.
 """
 
+import os
 import resource
 import signal
 import sys
+from types import FrameType
 
 from crypto.errors import CryptoError
 from curator.runs.planning import Answer, Wanted, plan_forecast
 from protocol.errors import OperatorError, PlanError
 
-_GRACE = 5  # seconds beyond which this process ends even if nobody is left to end it
+_LOOK_SECONDS = 1.0  # between two looks whether the service is still there
 
 
 def answer_to(question: bytes) -> Answer:
@@ -27,13 +29,23 @@ def answer_to(question: bytes) -> Answer:
 
 
 def main() -> None:
-    seconds, most_bytes = map(int, sys.argv[1:])
+    most_bytes = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+    _end_with(os.getppid())
     for question in sys.stdin.buffer:
-        signal.alarm(seconds + _GRACE)
         sys.stdout.write(answer_to(question).model_dump_json() + "\n")
         sys.stdout.flush()
-        signal.alarm(0)
+
+
+def _end_with(service: int) -> None:
+    """End this process when the service is gone: then nobody is left to end a plan that takes too long."""
+
+    def look(_signal: int, _frame: FrameType | None) -> None:
+        if os.getppid() != service:
+            os._exit(1)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS, _LOOK_SECONDS)
 
 
 if __name__ == "__main__":

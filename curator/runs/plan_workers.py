@@ -28,7 +28,7 @@ class PlanWorkers:
     """A few processes, started when they are first needed. A plan that nobody waits for any more is given up."""
 
     def __init__(self, seconds: int = SECONDS, most_bytes: int = BYTES) -> None:
-        self._seconds, self._limits = seconds, (str(seconds), str(most_bytes))
+        self._seconds, self._most_bytes = seconds, most_bytes
         self._places, self._waiting = BoundedSemaphore(MOST), BoundedSemaphore(MOST + MOST_WAITING)
         self._idle: list[_Worker] = []
         self._lock = Lock()
@@ -53,7 +53,7 @@ class PlanWorkers:
 
     def _answer(self, wanted: Wanted, abandoned: Event) -> Answer:
         with self._lock:
-            worker = self._idle.pop() if self._idle else _Worker(self._limits)
+            worker = self._idle.pop() if self._idle else _Worker(self._most_bytes)
         try:
             answer = worker.ask(wanted.model_dump_json().encode() + b"\n", monotonic() + self._seconds, abandoned)
         except BaseException:  # also when the service stops: nobody else would end this process
@@ -65,12 +65,12 @@ class PlanWorkers:
 
 
 class _Worker:
-    def __init__(self, limits: tuple[str, str]) -> None:
+    def __init__(self, most_bytes: int) -> None:
         self._line, theirs = socket.socketpair()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_ENVIRONMENT)}
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "curator.runs.plan_worker", *limits],
+                [sys.executable, "-m", "curator.runs.plan_worker", str(most_bytes)],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 env=environment | {"OPENBLAS_NUM_THREADS": "1"},

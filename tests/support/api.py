@@ -12,13 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import uvicorn
 from fastapi import FastAPI
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign
 from curator.app import make_app
-from curator.server import CuratorServer, listening
+from curator.server import listening, server_of
 from curator.service import Service
 from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
@@ -132,7 +131,7 @@ def served(desk: Desk) -> Iterator[tuple[str, str]]:
     service = Service.of(desk.settings, desk.store, desk.keys, desk.orchestrator, desk.clock)
     key = service.registry.new_operator_key("served", Stream.system())
     listener = listening("127.0.0.1", 0)
-    server = CuratorServer(uvicorn.Config(make_app(service), log_config=None, access_log=False), service)
+    server = server_of(service)
     thread = Thread(target=server.run, args=([listener],))
     thread.start()
     try:
