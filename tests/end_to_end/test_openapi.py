@@ -112,9 +112,10 @@ def _introduce(request: requests.PreparedRequest, server: Server) -> None:
     content = body.encode() if isinstance(body, str) else body
     party = server.desk.parties[0]
     time_ms, nonce = server.desk.clock(), Stream.system().take(16).hex()
-    text = a.request_text(str(request.method), request.path_url, content, party.name, time_ms, nonce)
+    text = a.request_text(str(request.method), request.path_url, digest(content), party.name, time_ms, nonce)
     request.headers["Authorization"] = f"Bearer {server.key}"
     request.headers[a.PARTY_HEADER] = quote(party.name)
     request.headers[a.TIME_HEADER] = str(time_ms)
     request.headers[a.NONCE_HEADER] = nonce
+    request.headers[a.DIGEST_HEADER] = digest(content)
     request.headers[a.SIGNATURE_HEADER] = sign(party.identity.signing, a.REQUEST, text).hex()

@@ -8,9 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute, APIRouter
 
 from crypto.signing import SigningKey
-from curator.http import bodies, connections
+from curator.http import bodies, connections, health_routes, operator_routes, party_routes, result_routes
+from curator.http.admission import AdmittingRoute
+from curator.pages import parties, plan, runs
+from curator.pages import routes as page_routes
+from curator.pages.frame import PageRoute
 from curator.runs import spool
 from curator.runs.spool import Spool
 from protocol.exact import digest
@@ -68,6 +73,15 @@ def outbox(desk: Desk, sent: Outgoing, number: int = 0, **changes: Any) -> tuple
 
 
 # Heads alone
+
+
+def test_every_route_that_takes_a_body_knows_its_caller_first() -> None:
+    modules = (health_routes, operator_routes, party_routes, result_routes, page_routes, parties, plan, runs)
+    routers = [found for module in modules for found in vars(module).values() if isinstance(found, APIRouter)]
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    sending = [route for route in routes if not route.methods <= {"GET", "HEAD"}]
+    assert len(sending) == 16
+    assert [route.path for route in sending if not isinstance(route, AdmittingRoute | PageRoute)] == []
 
 
 @pytest.mark.parametrize(
