@@ -15,7 +15,7 @@ CuratorError
 ├── Abandoned           nobody waits for the answer any more
 ├── Busy                others keep the service busy with the same: try again
 ├── SettingsError       the service cannot start with these settings
-└── StoreUnavailable    the store or a disk cannot save anything now: nothing is lost, try again
+└── StoreUnavailable    the store or a disk cannot save anything now: what was confirmed is stored, try again
     └── Displaced       another curator serves the database now: this process must end
 
 It does not know HTTP: `curator.http.problems` maps this tree, and `protocol.errors`, in one place.

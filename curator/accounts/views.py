@@ -11,6 +11,10 @@ from curator import interface
 from curator.accounts.registry import OfferRecord, PartyRecord, Registry
 from curator.clock import moment, moment_or_none
 from protocol.messages.pins import joined, pin_of
+from protocol.tables.schema import Schema
+from protocol.tables.spreadsheets import formulas_in
+
+_MOST_NAMED = 20
 
 
 def new_code(registry: Registry, introduction: tuple[bytes, str], name: str) -> interface.Code:
@@ -30,6 +34,15 @@ def party_page(registry: Registry, limit: int, after: str) -> interface.Parties:
     offers = registry.offers()
     return interface.Parties(
         items=[_party(record, offers) for record in found], next=found[-1].name if following else None
+    )
+
+
+def added_schema(schema: Schema) -> interface.AddedSchema:
+    return interface.AddedSchema(
+        hash=schema.hash,
+        title=schema.title,
+        attributes=len(schema.attributes),
+        like_formulas=formulas_in(schema)[:_MOST_NAMED],
     )
 
 

@@ -90,10 +90,10 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
 
 
 @publishing.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
-async def add_schema(_operator: Operator, request: Request, service: TheService) -> interface.SchemaEntry:
+async def add_schema(_operator: Operator, request: Request, service: TheService) -> interface.AddedSchema:
     schema = await run_in_threadpool(Schema.parse, await request.body())
     await run_in_threadpool(service.registry.add_schema, schema)
-    return interface.SchemaEntry(hash=schema.hash, title=schema.title, attributes=len(schema.attributes))
+    return views.added_schema(schema)
 
 
 @router.get("/schemas", summary="All schemas")

@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 from crypto.randomness import Stream
 from crypto.signing import sign
 from curator.clock import system_clock
+from protocol.exact import digest
 from protocol.messages import signatures as a
 from tests.support.api import served
 from tests.support.curator import Clock, Desk
