@@ -243,7 +243,7 @@ def test_texts_that_spreadsheets_take_for_formulas_are_told_and_can_be_had_as_te
         first, *careful = shell.run("schemas", "add", str(tmp_path / "signs.json")).splitlines()
         assert first == FORMULAS.hash
         assert [line.partition("takes ")[2].partition(" for")[0] for line in careful] == ["'=1+1'", "'@no'"]
-        run = desk.run(noise="distributed", epsilon="100")
+        run = desk.run(noise="distributed", epsilon="100", key_bits=2048)
         desk.answer_all()
         shell.run("wait", run)
         out = tmp_path / "out"
