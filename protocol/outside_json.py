@@ -17,6 +17,7 @@ LARGEST = 16 << 20  # characters or bytes, unless the caller allows more or less
 LARGEST_FILE = 64 << 20  # of a run's published files
 DEEPEST = 64
 MOST_PARTS = 1 << 21  # values and keys; a parsed one takes up to some hundred bytes
+MOST_KEYS = 1 << 18  # a complaint about one takes a thousand
 LONGEST_NUMBER = 100  # characters
 _LONGEST_COMPLAINT = 300  # characters
 _MOST_MISTAKES = 1000
@@ -73,6 +74,8 @@ def _within_limits(text: str | bytes, largest: int) -> str:
         raise ValueError(f"byte {error.start} is not UTF-8") from None
     if sum(map(decoded.count, ",:[{")) > MOST_PARTS:
         raise ValueError(f"it has more than {MOST_PARTS:,} parts")
+    if decoded.count(":") > MOST_KEYS:
+        raise ValueError(f"it has more than {MOST_KEYS:,} keys")
     if sum(map(decoded.count, "[{")) > DEEPEST:
         brackets = _NO_BRACKETS.sub("", decoded)
         if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > DEEPEST:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from protocol.errors import SchemaError
-from protocol.outside_json import DEEPEST, LONGEST_NUMBER, MOST_PARTS, complaint, read_as, read_json
+from protocol.outside_json import DEEPEST, LONGEST_NUMBER, MOST_KEYS, MOST_PARTS, complaint, read_as, read_json
 from protocol.tables.schema import Schema
 
 json_values = st.recursive(
@@ -45,6 +45,7 @@ def test_exact_numbers_keep_every_digit() -> None:
         ("[NaN]", "NaN is not a number"),
         (b'"\xff"', "byte 1 is not UTF-8"),
         ("[" + "0," * MOST_PARTS + "0]", "it has more than 2,097,152 parts"),
+        ('{"a":0' + ',"b":0' * MOST_KEYS + "}", "it has more than 262,144 keys"),
     ],
 )
 def test_what_is_refused(text: str | bytes, complaint: str) -> None:
