@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign
 from curator.app import make_app
-from curator.server import listening, server_of
+from curator.server import SecureLine, listening, server_of
 from curator.service import Service
 from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
@@ -126,12 +126,12 @@ def with_api(desk: Desk, story: Callable[[Api], Awaitable[Any]]) -> Any:
 
 
 @contextmanager
-def served(desk: Desk) -> Iterator[tuple[str, str]]:
+def served(desk: Desk, line: SecureLine | None = None) -> Iterator[tuple[str, str]]:
     """The URL of a real server in a thread, and an operator's key."""
     service = Service.of(desk.settings, desk.store, desk.keys, desk.orchestrator, desk.clock)
     key = service.registry.new_operator_key("served", Stream.system())
     listener = listening("127.0.0.1", 0)
-    server = server_of(service)
+    server = server_of(service, line)
     thread = Thread(target=server.run, args=([listener],))
     thread.start()
     try:

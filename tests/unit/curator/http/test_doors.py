@@ -1,9 +1,11 @@
 """What strangers and parties may send over real sockets: heads first, bodies of known senders, all of it in time."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -11,14 +13,19 @@ import pytest
 from fastapi.routing import APIRoute, APIRouter
 
 from crypto.signing import SigningKey
+from curator import server
+from curator.errors import Abandoned
+from curator.home.certificates import Certificates
 from curator.http import bodies, connections, health_routes, operator_routes, party_routes, result_routes
 from curator.http.admission import AdmittingRoute
 from curator.pages import parties, plan, runs
 from curator.pages import routes as page_routes
 from curator.pages.frame import PageRoute
 from curator.runs import spool
+from curator.runs.planning import Planned, Wanted
 from curator.runs.spool import Spool
-from protocol.exact import digest
+from curator.server import SecureLine
+from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
 from protocol.messages.tasks import decode
 from tests.support.api import served
@@ -26,6 +33,7 @@ from tests.support.curator import Desk, Outgoing
 from tests.support.raw_http import answer_to_head, connected, head, is_cut_off, signed_headers, status_of
 
 MEGABYTES = 64 << 20
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +239,7 @@ def test_a_second_head_on_a_connection_has_its_time_too(door: str) -> None:
 
 def test_half_a_body_does_not_stay_for_ever(desk: Desk, url: str) -> None:
     target, body = "/v1/offers/rows", b"{" + b" " * 1000
-    headers = signed(desk, 0, "PUT", target, body, **{"Content-Type": "application/json"})
+    headers = signed(desk, 0, "PUT", target, body, **JSON)
     with connected(url) as line:
         line.sendall(head("PUT", target, headers, len(body)) + body[:500])
         status, said = status_of(line)
@@ -247,6 +255,41 @@ def test_who_goes_on_sending_after_the_answer_hears_it_and_is_cut_off(url: str) 
         assert status_of(line)[0] == 401
         with pytest.raises(ConnectionError):
             trickle(line, bytes(1 << 14))
+
+
+@pytest.mark.parametrize("path", ["/v1/plans", "/plan"])
+def test_a_plan_is_given_up_when_its_client_goes_away(desk: Desk, path: str) -> None:
+    asked, gone = threading.Event(), threading.Event()
+
+    def work_out(_wanted: Wanted, abandoned: threading.Event) -> Planned:
+        asked.set()
+        if abandoned.wait(20):
+            gone.set()
+        raise Abandoned("nobody waits")
+
+    planner = desk.orchestrator.planner
+    desk.orchestrator.planner = replace(planner, seams=replace(planner.seams, work_out=work_out))
+    with served(desk) as (url, key):
+        if path == "/plan":
+            cookie = httpx.post(f"{url}/sign-in", data={"key": key}).headers["Set-Cookie"].partition(";")[0]
+            request = head("GET", f"/plan?schema={desk.schema.hash}", {"Cookie": cookie})
+        else:
+            body = canonical_json({"schema": desk.schema.hash, "epsilon": "1"})
+            request = head("POST", path, {"Authorization": f"Bearer {key}"} | JSON, len(body)) + body
+        with connected(url) as line:
+            line.sendall(request)
+            assert asked.wait(10)
+            assert not gone.is_set()
+        assert gone.wait(5)
+
+
+def test_a_handshake_that_is_not_finished_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_HANDSHAKE", 0.5)
+    certificates = Certificates(desk.home)
+    certificates.make(["127.0.0.1"])
+    with served(desk, SecureLine(certificates)) as (url, _key), connected(url) as line:
+        line.sendall(b"\x16\x03\x01")
+        assert is_cut_off(line)
 
 
 # In number
