@@ -56,6 +56,12 @@ class SchemaEntry(Told):
     attributes: Annotated[int, Field(description="how many")]
 
 
+class AddedSchema(SchemaEntry):
+    like_formulas: Annotated[
+        list[str], Field(description="names and values that a spreadsheet takes for formulas (the first of them)")
+    ]
+
+
 Model = TypeVar("Model", bound=BaseModel)
 
 

@@ -4,7 +4,7 @@ It does not know the curator. Everything but the two health checks needs the tok
 """
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -13,6 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 
 from party.curator_link.client import Curator
 from party.errors import LedgerError
@@ -20,9 +22,10 @@ from party.home.home import OpenHome, UnknownRun
 from party.home.tokens import TOKEN_FILE
 from party.operations.health import Health
 from party.operations.metrics import Metrics
+from party.pages.bodies import BodyGuard
 from party.pages.guard import PageGuard
 from party.pages.routes import add_pages
-from party.pages.sessions import Door
+from party.pages.sessions import Door, cookie_name
 from party.routes import LocalInterface
 from protocol.errors import SubnError
 
@@ -50,14 +53,27 @@ def make_app(
     _add_health(app, health)
     app.include_router(LocalInterface(opened, door).router(), dependencies=[Depends(_guard(token))])
     add_pages(app, opened, door, health.trouble, line)
+    app.add_middleware(BodyGuard, may_send=lambda headers: _may_decide(headers, token, opened, door))
     app.add_middleware(PageGuard)
     return app
 
 
+def _may_decide(headers: Headers, token: str, opened: OpenHome, door: Door) -> bool:
+    """Whether a request comes with the token or from a signed-in browser, by its head alone."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and _is_one_of(given.strip(), (token,)):
+        return True
+    cookies = cookie_parser(headers.get("cookie", ""))
+    return door.session(cookies.get(cookie_name(opened.keys.identity.signing.public))) is not None
+
+
+def _is_one_of(given: str, tokens: Sequence[str]) -> bool:
+    return any(hmac.compare_digest(given.encode(), token.encode()) for token in tokens)
+
+
 def _guard(*tokens: str) -> Callable[..., None]:
     def guard(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> None:
-        given = None if credentials is None else credentials.credentials.encode()
-        if given is None or not any(hmac.compare_digest(given, token.encode()) for token in tokens):
+        if credentials is None or not _is_one_of(credentials.credentials, tokens):
             raise HTTPException(
                 401, f"this needs the token in the home's file {TOKEN_FILE!r}", {"WWW-Authenticate": "Bearer"}
             )

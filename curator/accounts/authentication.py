@@ -31,7 +31,7 @@ class SignedRequest:
 
     method: str
     target: str  # path and query as sent
-    body: bytes
+    body_digest: str  # of the body that the sender announces, which may not have been read yet
     sender: str
     time_ms: str
     nonce: str
@@ -101,7 +101,7 @@ class Authentication:
                 "the request's time must be milliseconds since 1970 and its nonce 16 to 64 letters, digits, - or _"
             )
         time_ms = int(request.time_ms)
-        said = request.method, request.target, request.body, request.sender
+        said = request.method, request.target, request.body_digest, request.sender
         text = request_text(*said, time_ms, request.nonce, request.version)
         try:
             verify(key, REQUEST, text, bytes.fromhex(request.signature))

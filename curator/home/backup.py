@@ -7,7 +7,6 @@ the same bytes: nobody spends twice. A backup is not restored into a home that k
 """
 
 import gzip
-import json
 import os
 import sqlite3
 import tarfile
@@ -29,6 +28,7 @@ from curator.settings import Settings
 from curator.store.store import Store
 from curator.store.tables import codes, events, operator_keys, parties, runs, schemas
 from protocol.exact import canonical_json
+from protocol.outside_json import read_json
 
 CONTENTS = "backup.json"
 DATABASE = "curator.db"
@@ -162,7 +162,7 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
     try:
         with tarfile.open(file, "r:gz") as archive:
             archive.extractall(folder, filter="data")  # nothing outside the folder, no links to elsewhere
-        contents: dict[str, Any] = json.loads((folder / CONTENTS).read_bytes())
+        contents: dict[str, Any] = read_json((folder / CONTENTS).read_bytes())
         is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
         expected, inside = dict(contents["files"]), contents["database"] == "inside"
     except (*_DAMAGED, ValueError, KeyError, TypeError, RecursionError, FileNotFoundError, FileExistsError):

@@ -3,7 +3,6 @@
 It does not know command lines.
 """
 
-import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from protocol.errors import OperatorError
 from protocol.messages.run_states import ENDS
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
+from protocol.outside_json import read_json
 from protocol.services.connection import check_address, distrust, hung_up
 
 _TIMEOUT = httpx.Timeout(30, read=120)
@@ -146,8 +146,8 @@ class CuratorClient:
 
     def _event(self, text: str) -> dict[str, Any]:
         try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
+            found = read_json(text)
+        except ValueError:
             found = None
         if not isinstance(found, dict) or "seq" not in found:
             raise self._no_curator("no event came back")
@@ -214,8 +214,8 @@ def _refuse_problem(response: httpx.Response) -> None:
 
 def _json_object(response: httpx.Response) -> dict[str, Any] | None:
     try:
-        found = response.json()
-    except (ValueError, RecursionError):
+        found = read_json(response.content)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -15,7 +15,7 @@ from curator.errors import NotAsked
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages.tasks import Refusal, Reply, decode, encode
 from protocol.plan.step import Step
-from protocol.run.curator import RunState, move_on, take, tasks
+from protocol.run.curator import RunState, largest_reply, move_on, take, tasks
 from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import CuratorSums
 
@@ -123,6 +123,11 @@ class LiveRun:
             raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
         return number, due
 
+    def largest_answer(self, party: str, step: str) -> int:
+        """Return an upper bound on the bytes of this party's answer to the step. Raise NotAsked as `expect` does."""
+        number, _ = self.expect(party, step)
+        return largest_reply(self.at.state, number, self.opening)
+
     def move_to(self, following: Standing, now: int) -> None:
         if following.state.position != self.at.state.position:
             self.since = now
@@ -205,3 +210,10 @@ def internal(error: Exception, run: str, stream: Stream) -> Ending:
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
     _log.error("run %s, reference %s: %s at %s", run, reference, type(error).__name__, " < ".join(reversed(places)))
     return Ending("failed", CURATOR, f"an internal error; the curator's log says where, under reference {reference}")
+
+
+def trouble_of(error: Exception) -> str:
+    """Say what holds a run up: the store, or the disk for its results."""
+    if isinstance(error, OSError):
+        return f"results cannot be written: {error.strerror or type(error).__name__}"
+    return str(error)

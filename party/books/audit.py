@@ -138,7 +138,13 @@ def holds(entry: dict[str, Any], text: str) -> bool:
 
 def unlogged(path: Path, answers: Iterable[Entry]) -> list[Entry]:
     """Answers in the ledger that are not in the log, because a kill came between the two or the log was cut."""
-    told = list(entries(path))
+    try:
+        told = list(entries(path))
+    except ValueError:
+        raise Unreadable(
+            f"{path}: a line is no entry of this log, so that nobody knows which answers the log tells of; keep it as "
+            "it is, find out who changed it, and move it away to go on"
+        ) from None
     logged = {(e["run"], e["step"], e["reply"]) for e in told if e["event"] == "answered"}
     refused = {(e["run"], e["step"]) for e in told if e["event"] == "refused"}
     return [

@@ -8,7 +8,6 @@ starts on an older ledger stops until the missing answers have been charged (`pa
 """
 
 import gzip
-import json
 import os
 import shutil
 import sqlite3
@@ -31,6 +30,7 @@ from party.home.layout import SETTINGS_FILE, Home
 from party.home.lock import served_alone
 from party.logs import utc_now
 from protocol.exact import canonical_json
+from protocol.outside_json import read_json
 
 CONTENTS = "backup.json"
 _KIND, _VERSION = "dp-subn party", 1
@@ -179,7 +179,7 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     try:
         with tarfile.open(file, "r:gz") as archive:
             members = {one.name: data.read() for one in archive if (data := archive.extractfile(one)) is not None}
-        contents = json.loads(members.pop(CONTENTS))
+        contents = read_json(members.pop(CONTENTS))
         is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
         expected, _ = contents["files"], contents["made"]
     except (*_DAMAGED, ValueError, KeyError, TypeError, RecursionError):

@@ -11,6 +11,7 @@ from crypto.masking import agree as exchange
 from crypto.paillier.public import LARGEST_BITS, SMALLEST_BITS
 from crypto.signing import check_public
 from protocol.errors import CURATOR, PlanError, PriceError
+from protocol.network.limits import Limits
 from protocol.options import Update
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
@@ -19,8 +20,10 @@ from protocol.privacy.usefulness import useful_degree
 from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
+from protocol.views.cover import most_in_views
 
 MOST_IN_TURNS = 4  # pairs picked in all turns, for each variable
+MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
@@ -38,6 +41,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
     if plan.key_bits > LARGEST_BITS:
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
     terms = terms_of(plan, schema)
+    _check_size(terms)
     _check_method(terms)
     _check_prices(terms)
     _check_degree(terms)
@@ -104,6 +108,24 @@ def _check_lists(plan: Plan) -> None:
     if len(plan.further) not in (0, plan.parties):
         raise PlanError(
             f"the plan has further pairs of {len(plan.further)} parties: give each of its {plan.parties} a number"
+        )
+
+
+def _check_size(terms: Terms) -> None:
+    """Refuse more variables than anybody can work with, before anything is worked out for each pair of them."""
+    plan, count = terms.plan, terms.domain.count
+    what = f"the plan has {count:,} variables (encoding {plan.encoding})"
+    if count > MOST_VARIABLES:
+        raise PlanError(
+            f"{what}, and at most {MOST_VARIABLES:,} are possible: choose encoding native, or leave attributes out of "
+            "the schema"
+        )
+    has_views = plan.method in ("dp-subn", "guided") and plan.split[0] and plan.views != "single"
+    sizes = terms.domain.sizes[:count] if plan.views == "pairs" else (2,) * count
+    if has_views and count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
+        raise PlanError(
+            f"{what}, and views of all pairs are worked out for at most {most:,}: choose method guided or dp-ccbn, or "
+            "leave attributes out of the schema"
         )
 
 
@@ -189,7 +211,7 @@ def _check_degree(terms: Terms) -> None:
         affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.definition)
     else:
         cells = plan.definition.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
-        affordable = _parents_that_fit(domain.sizes[: domain.count], cells)
+        affordable = Limits(cells).most_parents(domain.sizes[: domain.count])
     if plan.degree > affordable:
         raise PlanError(
             f"degree {plan.degree} cannot be afforded: with {rows} rows and {plan.split[-1]} for 'parameters', "
@@ -199,16 +221,6 @@ def _check_degree(terms: Terms) -> None:
         raise PlanError(
             f"degree {plan.degree} means too many families to compare: choose degree {terms.limits.degree} or less"
         )
-
-
-def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
-    product, fitting = 1, 0
-    for size in sorted(sizes):
-        product *= size
-        if product > cells:
-            break
-        fitting += 1
-    return max(0, fitting - 1)
 
 
 def _check_noise(terms: Terms) -> None:

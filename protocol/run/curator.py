@@ -14,7 +14,18 @@ from crypto.sealing import check_public, check_sealed
 from crypto.signing import verify
 from protocol.errors import PARTIES, FailedCheck, MalformedMessage, OutOfTurn
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
-from protocol.messages.tasks import Acceptance, Contribution, Count, Invitation, Joined, Keys, Reply, Task
+from protocol.messages.tasks import (
+    ENVELOPE_BYTES,
+    SEALED_BYTES,
+    Acceptance,
+    Contribution,
+    Count,
+    Invitation,
+    Joined,
+    Keys,
+    Reply,
+    Task,
+)
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.blame import at_fault, disagreeing, in_words
@@ -85,6 +96,15 @@ def receive(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> Run
     """The state after one answer; the step's last answer moves the run on to the next step."""
     taken = take(state, party, reply, sums)
     return move_on(taken, sums) if taken.is_complete else taken
+
+
+def largest_reply(state: RunState, party: int, sums: CuratorSums) -> int:
+    """An upper bound on the bytes of a party's answer to the present step, whatever it answers."""
+    step, terms = state.step, state.terms
+    assert step is not None
+    if step.stage == "joining":
+        return ENVELOPE_BYTES + (SEALED_BYTES * terms.plan.parties if state.keys is not None else 0)
+    return ENVELOPE_BYTES + stage_of(terms, step).largest_reply(terms, step, state.knowledge, party, sums)
 
 
 def take(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:

@@ -56,6 +56,9 @@ class SumPass(Stage):
         count = Count(plan=terms.plan_hash, step=step.name, tables=tables, merged=self.merged(known))
         return dict.fromkeys(step.parties, count)
 
+    def largest_reply(self, terms: Terms, step: Step, known: Knowledge, _party: int, sums: CuratorSums) -> int:
+        return sums.contribution_bytes(self._layout(terms, step, known))
+
     def check_reply(
         self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
     ) -> None:

@@ -15,6 +15,7 @@ import requests
 from crypto.randomness import Stream
 from crypto.signing import sign
 from curator.clock import system_clock
+from protocol.exact import digest
 from protocol.messages import signatures as a
 from tests.support import owner
 from tests.support.api import served
@@ -44,11 +45,12 @@ class Curator:
         content = body.encode() if isinstance(body, str) else body
         party = self.desk.parties[0]
         time_ms, nonce = self.desk.clock(), Stream.system().take(16).hex()
-        text = a.request_text(str(request.method), request.path_url, content, party.name, time_ms, nonce)
+        text = a.request_text(str(request.method), request.path_url, digest(content), party.name, time_ms, nonce)
         request.headers["Authorization"] = f"Bearer {self.key}"
         request.headers[a.PARTY_HEADER] = quote(party.name)
         request.headers[a.TIME_HEADER] = str(time_ms)
         request.headers[a.NONCE_HEADER] = nonce
+        request.headers[a.DIGEST_HEADER] = digest(content)
         request.headers[a.SIGNATURE_HEADER] = sign(party.identity.signing, a.REQUEST, text).hex()
 
     def bound(self, case: Any, real: bool) -> None:

@@ -46,11 +46,14 @@ class OwnUpdate(FrontierUpdate):
         tables = self.tables(terms, step, known)
         return dict.fromkeys(step.parties, Count(plan=terms.plan_hash, step=step.name, tables=tables))
 
-    def check_reply(
-        self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, _sums: CuratorSums
-    ) -> None:
+    def largest_reply(self, terms: Terms, step: Step, known: Knowledge, party: int, _sums: CuratorSums) -> int:
         task = self.ask(terms, step, known)[party]
-        expected = WORD_BYTES * sum(map(terms.domain.cells, getattr(task, "tables", ())))
+        return WORD_BYTES * sum(map(terms.domain.cells, getattr(task, "tables", ())))
+
+    def check_reply(
+        self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
+    ) -> None:
+        expected = self.largest_reply(terms, step, known, party, sums)
         if len(reply.blob) != expected:
             name = terms.plan.members[party].name
             raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, expected {expected}")

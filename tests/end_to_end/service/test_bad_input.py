@@ -55,11 +55,12 @@ class Raw:
         content = body if isinstance(body, bytes) else canonical_json(body)
         now, nonce = int(time.time() * 1000) + late_ms, nonce or Stream.system().take(16).hex()
         version = (headers or {}).get(a.VERSION_HEADER, "")
-        text = a.request_text(method, signed_target or target, content, self.name, now, nonce, version)
+        text = a.request_text(method, signed_target or target, digest(content), self.name, now, nonce, version)
         signed = {
             a.PARTY_HEADER: quote(self.name),
             a.TIME_HEADER: str(now),
             a.NONCE_HEADER: nonce,
+            a.DIGEST_HEADER: digest(content),
             a.SIGNATURE_HEADER: sign(key or self.own.signing, a.REQUEST, text).hex(),
             "Content-Type": "application/octet-stream" if isinstance(body, bytes) else "application/json",
         }
@@ -136,7 +137,7 @@ def test_signatures_that_do_not_fit(raw: Raw) -> None:
     wrong_key = SigningKey.generate()
     refused(raw("GET", "/v1/roster", key=wrong_key), 401, "not signed with the key of 'raw'")
     refused(raw("GET", "/v1/roster", signed_target="/v1/receipts"), 401, "not signed")
-    refused(raw("PUT", "/v1/offers/rows", {"rows": 1}, sent=b'{"rows": 2}'), 401, "not signed")
+    refused(raw("PUT", "/v1/offers/rows", {"rows": 1}, sent=b'{"rows": 2}'), 401, "not the one whose digest")
     refused(raw("GET", "/v1/roster", headers={a.PARTY_HEADER: quote(PARTIES[1])}), 401, "not signed")
     refused(raw("GET", "/v1/roster", headers={a.PARTY_HEADER: "nobody"}), 401, "no party 'nobody'")
 
@@ -198,13 +199,14 @@ def test_values_that_cannot_be(home: Cluster) -> None:
 
 
 def test_bodies_over_the_limit(home: Cluster, raw: Raw, run: str) -> None:
-    refused(home.http.post("/v1/plans", content=b" " * (2 << 20) + b"{}"), 413, "larger than 2,097,152 bytes")
+    refused(home.http.post("/v1/plans", content=b" " * (1 << 16) + b"{}"), 413, "larger than 65,536 bytes")
+    refused(home.http.post("/v1/schemas", content=b" " * (2 << 20) + b"{}"), 413, "larger than 2,097,152 bytes")
 
     def chunks() -> Iterator[bytes]:
         for _ in range(40):
             yield b" " * (1 << 16)
 
-    refused(home.http.post("/v1/plans", content=chunks()), 413, "larger than 2,097,152 bytes")
+    refused(home.http.post("/v1/plans", content=chunks()), 413, "larger than 65,536 bytes")
 
 
 def test_another_version_is_refused_at_the_door(raw: Raw) -> None:

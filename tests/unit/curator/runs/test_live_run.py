@@ -154,7 +154,7 @@ def lied(desk, liar, key="key", **changes):
             if sent.step != "joining" and number == liar:
                 honest = decode(sent.body, f"party-{liar + 1}")
                 body = encode(honest.model_copy(update={"blob": bytes(len(honest.blob))} | changes))
-                charge = desk.orchestrator.plan(desk.request(**PLAIN)).steps[1].charge(liar)
+                charge = desk.orchestrator.planner.plan(desk.request(**PLAIN)).terms.steps[1].charge(liar)
                 sent = signed(desk, liar, sent, body, charge)
             desk.deliver(desk.parties[number], sent)
     return desk.views.run(run)

@@ -1,5 +1,6 @@
 import re
 from fractions import Fraction
+from time import process_time
 
 import pytest
 
@@ -267,3 +268,36 @@ def test_no_party_is_called_curator():
     first, second, third = (plan := plan_of()).members
     misleading = (first, second, third.model_copy(update={"name": "curator"}))
     assert "a party is called 'curator'" in refusal(changed(plan, members=misleading))
+
+
+# Size
+
+
+def bits(count: int) -> Schema:
+    return Schema.parse(
+        {"attributes": [{"name": f"a{n}", "kind": "categorical", "values": ["0", "1"]} for n in range(count)]}
+    )
+
+
+def codes(count: int) -> Schema:
+    return Schema.parse(
+        {"attributes": [{"name": f"a{n}", "kind": "integer", "min": 1, "max": 300 + n % 7} for n in range(count)]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "wishes", "words"),
+    [
+        (codes(500), {"preset": "paper"}, "has 4,500 variables (encoding binary), and at most 4,096 are possible"),
+        (bits(1001), {"preset": "paper"}, "worked out for at most 1,000: choose method guided"),
+        (codes(401), {"update": "joint"}, "worked out for at most 400: choose method guided"),
+    ],
+    ids=["variables", "views", "views of unequal sizes"],
+)
+def test_more_variables_than_can_be_worked_with_are_refused_at_once(schema, wishes, words):
+    """A party judges a plan before it has seen how large that plan is."""
+    plan = plan_of(BITS, **({"preset": "recommended"} | wishes))
+    began = process_time()
+    text = refusal(changed(plan, schema_hash=schema.hash, picks=(0, 0, len(schema.names))), schema)
+    assert words in text
+    assert process_time() - began < 2
