@@ -16,7 +16,7 @@ def home(no_process_is_left: None, tmp_path_factory: pytest.TempPathFactory) -> 
     with cluster(tmp_path_factory.mktemp("cluster")) as found:
         found.add(*PARTIES)
         found.add("asks", rules={"accept": "ask"})
-        found.add("strict", rules={"methods": ["dp-subn"], "epsilon_per_run": "2"}, total="3")
+        found.add("strict", rules={"methods": ["guided"], "epsilon_per_run": "2"}, total="3")
         found.acquaint(*PARTIES, *GUESTS)
         found.enrol(*PARTIES)
         found.serve(*PARTIES)

@@ -60,7 +60,7 @@ def database() -> Iterator[str]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with cluster(tmp_path_factory.mktemp("canaries"), SCHEMA) as found:
         names = list(COUNTS)
-        found.add(*names, rows=1, rules={"methods": ["dp-subn", "dp-ccbn"]})
+        found.add(*names, rows=1, rules={"methods": ["dp-subn", "guided", "dp-ccbn"]})
         found.enrol(*names)
         for name in names:
             write_table(found.sites[name])

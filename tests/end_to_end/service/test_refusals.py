@@ -50,7 +50,7 @@ def test_a_party_refuses_what_its_rules_do_not_allow(home: Cluster, strict: str)
     run = home.begin(FIRST, strict, method="dp-ccbn")
     ended = home.until(run, "refused")
     assert ended["culprit"] == strict
-    assert ended["reason"] == "the method is dp-ccbn, allowed are dp-subn"
+    assert ended["reason"] == "the method is dp-ccbn, allowed are guided"
     assert home.subn("wait", run).returncode == 3
     assert home.sites[strict].account()["spent"] == "0"
     assert settled(home.sites[FIRST], run)["spent"] == "0"
