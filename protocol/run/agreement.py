@@ -120,12 +120,13 @@ def _check_size(terms: Terms) -> None:
             f"{what}, and at most {MOST_VARIABLES:,} are possible: choose encoding native, or leave attributes out of "
             "the schema"
         )
-    has_views = plan.method in ("dp-subn", "guided") and plan.split[0] and plan.views != "single"
-    sizes = terms.domain.sizes[:count] if plan.views == "pairs" else (2,) * count
-    if has_views and count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
+    if plan.method not in ("dp-subn", "guided") or plan.views == "single" or not plan.split[0]:
+        return
+    sizes = (2,) * count if plan.views == "halves" else terms.domain.sizes[:count]
+    if count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
         raise PlanError(
-            f"{what}, and views of all pairs are worked out for at most {most:,}: choose method guided or dp-ccbn, or "
-            "leave attributes out of the schema"
+            f"{what}, and views of all pairs are worked out for at most {most:,}: choose another method or "
+            "update=turns, or leave attributes out of the schema"
         )
 
 

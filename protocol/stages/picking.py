@@ -45,9 +45,12 @@ class Picks(Stage):
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
         return dict.fromkeys(step.parties, placing_task(terms, step, known))
 
-    def largest_reply(self, terms: Terms, step: Step, _known: Knowledge, party: int, _sums: CuratorSums) -> int:
-        picks = terms.plan.further if step.stage == "further" else terms.plan.picks
-        return picks[party] * family_bytes(terms, terms.limits)
+    def most_picks(self, plan: Plan, party: int) -> int:
+        """The number of families that a party picks at most."""
+        return plan.picks[party]
+
+    def largest_reply(self, terms: Terms, _step: Step, _known: Knowledge, party: int, _sums: CuratorSums) -> int:
+        return self.most_picks(terms.plan, party) * family_bytes(terms, terms.limits)
 
     def check_reply(
         self, _terms: Terms, _step: Step, _known: Knowledge, _party: int, _reply: Reply, _sums: CuratorSums

@@ -168,9 +168,10 @@ def test_an_answer_says_how_long_it_is(desk: Desk, url: str) -> None:
     "wishes",
     [
         {"update": "accumulate"},
+        {"update": "turns"},
         {"update": "joint"},
         {"update": "replace", "insiders": 0},
-        {"preset": "recommended"},
+        {"method": "guided"},
         {"method": "dp-ccbn"},
         {"method": "independent"},
     ],
