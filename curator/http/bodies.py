@@ -34,6 +34,11 @@ class BodyTooSlow(HTTPException):
         super().__init__(408, "the body did not arrive in time: send it again")
 
 
+class BodyCutShort(HTTPException):
+    def __init__(self) -> None:
+        super().__init__(400, "the connection ended before the body: send it again")
+
+
 class BodyNotSigned(HTTPException):
     def __init__(self) -> None:
         super().__init__(
@@ -92,13 +97,15 @@ def _limited(receive: Receive, largest: int, digest: str | None) -> Receive:
                 message = await receive()
         except TimeoutError:
             raise BodyTooSlow from None
+        if message["type"] == "http.disconnect":
+            raise BodyCutShort
         body = message.get("body", b"")
         taken += len(body)
         if taken > largest:
             raise BodyTooLarge(largest)
         found.update(body)
         is_whole = not message.get("more_body", False)
-        if is_whole and message["type"] == "http.request" and digest not in (None, found.hexdigest()):
+        if is_whole and digest not in (None, found.hexdigest()):
             raise BodyNotSigned
         return message
 

@@ -117,7 +117,7 @@ def test_a_sender_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_sender_that_sends_a_byte_now_and_then_is_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "_PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(bodies, "_PATIENCE_SECONDS", 1.0)
 
     async def trickle() -> bytes:
         await asyncio.sleep(0.05)
@@ -125,7 +125,18 @@ def test_a_sender_that_sends_a_byte_now_and_then_is_given_up_too(monkeypatch: py
 
     line = Line({}, trickle)
     assert line.carry()[0] == 408
-    assert 2 < line.taken < 20
+    assert 1 < line.taken < 25
+
+
+def test_a_sender_that_goes_away_leaves_no_error_behind(caplog: pytest.LogCaptureFixture) -> None:
+    line = Line({}, thirty)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    line._receive = receive  # type: ignore[method-assign]
+    assert line.carry() == (400, "the connection ended before the body: send it again")
+    assert caplog.records == []
 
 
 def test_a_body_that_is_not_the_signed_one_is_refused_at_its_end() -> None:

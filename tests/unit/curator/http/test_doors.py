@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -78,6 +78,13 @@ def outbox(desk: Desk, sent: Outgoing, number: int = 0, **changes: Any) -> tuple
     target = f"/v1/runs/{changes.get('run', sent.run)}/outbox/{changes.get('step', sent.step)}"
     receipt = {a.RECEIPT_HEADER: sent.receipt.hex()}
     return target, signed(desk, number, "PUT", target, changes.get("body", sent.body), **receipt)
+
+
+def wait(found: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 # Heads alone
@@ -316,6 +323,7 @@ def test_strangers_take_no_place_from_those_who_are_known(
 
 
 def test_a_large_answer_arrives_on_disk_without_a_name(desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "SILENCE_SECONDS", 20)
     monkeypatch.setattr(spool, "IN_MEMORY", 100)
     monkeypatch.setattr(bodies, "_PIECE", 100)
     opened: list[Any] = []
@@ -327,9 +335,8 @@ def test_a_large_answer_arrives_on_disk_without_a_name(desk: Desk, url: str, mon
     target, headers = outbox(desk, sent)
     with connected(url) as line:
         line.sendall(head("PUT", target, headers, len(sent.body)) + sent.body[:-1])
-        time.sleep(0.2)
+        wait(lambda: bool(opened) and opened[0]._rolled)
         (file,) = opened
-        assert file._rolled
         assert [*(desk.home / "spool").iterdir()] == []
         assert (desk.home / "spool").stat().st_mode & 0o777 == 0o700
         status, said = answer_to_head(url, "PUT", *outbox(desk, sent), len(sent.body))
