@@ -194,7 +194,7 @@ def test_every_answer_of_every_method_is_within_its_bound(desk: Desk, wishes: di
             break
         for party, task in found:
             sent = party.handle(*task)
-            live = desk.orchestrator._live[sent.run]
+            live = desk.orchestrator.live[sent.run]
             most = live.largest_answer(party.name, sent.step)
             assert len(sent.body) <= most < len(sent.body) + 25_000
             desk.deliver(party, sent)
