@@ -1,4 +1,4 @@
-"""Who is at fault when contributions do not add up, as far as the tags of the pairs tell.
+"""Blame for contributions that do not add up: the parties at fault, as far as the tags of the pairs tell.
 
 It does not know contributions, masks or keys. The argument is in `blame.md`.
 """
