@@ -54,7 +54,7 @@ class Tally:
         for event in (0, 1):
             likely, unlikely = self.hits[event, event], self.hits[event, 1 - event]
             low, high = lower_limit(likely, self.trials, each) - delta, upper_limit(unlikely, self.trials, each)
-            found = max(found, *(log(a / b) for a, b in zip(low, high, strict=True) if a > 0))
+            found = max([found, *(log(a / b) for a, b in zip(low, high, strict=True) if a > 0)])
         return found
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.options import Choice
-from protocol.picks.by_model import REFERENCE_ROWS, SENSITIVITY, Judge
+from protocol.picks.by_model import REFERENCE_ROWS, Judge, sensitivity
 from protocol.picks.by_score import choose, family_scores
 from protocol.picks.scores import scoring
 from protocol.privacy.mechanisms import DEFINITIONS
@@ -98,7 +98,7 @@ class ModelScore(Score):
 
     @property
     def sensitivity(self) -> Fraction:
-        return Fraction(SENSITIVITY)
+        return Fraction(sensitivity(self.rows))
 
     def values(self, table: Rows) -> NDArray[np.int64]:
         return Judge(table, self.reference, NOISE).scores(self.options)
@@ -114,7 +114,7 @@ SCORES = {
     "I": Score("I", ((0, 0), (0, 99)), low=(1, 1), high=(0, 0)),
     "F": Score("F", ((2, 0), (0, 1)), low=(1, 0), high=(1, 1)),
     "R": Score("R", _RARE, low=(0, 0), high=(1, 1)),
-    "M": ModelScore("M", ((30, 3), (3, 3)), low=(0, 1), high=(0, 0)),
+    "M": ModelScore("M", ((1899, 100), (100, 1900)), low=(0, 1), high=(0, 0)),  # far beyond chance and any levels
 }
 
 

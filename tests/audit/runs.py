@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 from protocol.messages.tasks import Learned, Place, Placed, Reply, Task
 from protocol.network.network import Family
 from protocol.network.parent_sets import candidates
-from protocol.picks.by_model import SENSITIVITY, admissible_pairs, tree_options
+from protocol.picks.by_model import admissible_pairs, sensitivity, tree_options
 from protocol.picks.by_score import family_scores
 from protocol.picks.scores import scoring
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
 from protocol.stages.party_state import PartyState
-from protocol.stages.picked_tables import picked_pairs
+from protocol.stages.pick_pairs import PickPairs
+from protocol.stages.picked_tables import counts_network, picked_pairs
 from protocol.stages.picking import families_of, judge_of
+from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 from protocol.tables.marginal import Table
@@ -40,7 +42,8 @@ from tests.support.small_runs import Driver, layout_of, terms_of
 INSIDER, ATTACKED = 0, 1
 DELTA = Fraction(1, 50)
 EPSILON = 3
-RUNS = 20  # of a batch, on each table
+SLOW = ("guided", "turns")  # a model is fitted before every pick
+RUNS = 10  # of a batch, on each table
 SCHEMA = Schema.parse(
     {"attributes": [{"name": name, "kind": "categorical", "values": ["no", "yes"]} for name in "abc"]}
 )
@@ -50,7 +53,8 @@ TINY = Fraction(1, 10**9)  # of usefulness, so that no family is too large for s
 METHODS: dict[str, dict[str, Any]] = {
     "papers": {"preset": "paper", "encoding": "native", "update": "accumulate", "score": "R"},
     "independent": {"method": "independent", "preset": "paper", "score": "I"},
-    "guided": {"preset": "recommended", "update": "guided", "split": (Fraction(3, 4),) * 4},
+    "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
+    "turns": {"update": "turns"},
 }
 
 
@@ -89,7 +93,9 @@ class Attack:
         """The loss of the tables of one step; in a pass without the insider's rows and noise."""
         if step.stage == "models":
             tables = run.state.knowledge.models[ATTACKED].tables
-        merged = run.state.knowledge.merged
+        known = run.state.knowledge
+        is_halved = any(one.is_halved for one in known.released if one.step == step.name)
+        merged = known.halves if is_halved else known.merged
         layout = layout_of(self.terms, step, [table.variables for table in tables], self.terms.plan.total_rows, merged)
         own = layout.split(drawn[INSIDER]) if drawn else [np.zeros(cells, dtype=np.int64) for cells in layout.cells]
         domain, found = self.terms.domain.with_merged(merged), 0.0
@@ -126,11 +132,12 @@ class Attack:
         self, run: Driver, step: Step, task: Task, before: Sequence[Family], family: Family, epsilon: float
     ) -> float:
         """The loss of one pick among the candidates that were open at that moment."""
-        if self.terms.plan.score == "M":
+        if self.terms.plan.picks_pairs:
             assert isinstance(task, Place)
             options = self.options(step, task, before)
             judges = [judge_of(self.state(run), step, task, rows) for rows in self.rows]
-            scores, sensitivity = np.array([judge.scores(options) for judge in judges]), Fraction(SENSITIVITY)
+            scores = np.array([judge.scores(options) for judge in judges])
+            most = Fraction(sensitivity(self.rows[0].count))
             place = [tuple(sorted(option)) for option in options].index(tuple(sorted(family.variables)))
         else:
             limits = self.terms.local_limits(ATTACKED) if step.stage == "models" else self.terms.limits
@@ -139,18 +146,19 @@ class Attack:
             families = candidates(self.terms.domain, placed, outside, limits)
             rule = scoring(self.terms.plan.score, self.rows[0].count, self.terms.domain)
             scores = np.array([family_scores(rows, families, rule) for rows in self.rows])
-            sensitivity, place = rule.sensitivity, families.index((family.child, family.parents))
-        one, other = laws(scores, epsilon / (2 * float(sensitivity)), self.terms.plan.choice)[:, place]
+            most, place = rule.sensitivity, families.index((family.child, family.parents))
+        one, other = laws(scores, epsilon / (2 * float(most)), self.terms.plan.choice)[:, place]
         return float(np.log(one) - np.log(other))
 
     def options(self, step: Step, task: Place, before: Sequence[Family]) -> Sequence[Variables]:
         if step.stage == "initial":
             return tree_options(self.terms.domain.count, [family.child for family in before])
         sizes = self.terms.domain.with_merged(task.merged).coarse_sizes
-        former = families_of(task)
-        return admissible_pairs(
-            sizes, [*picked_pairs(former, task.further), *(one.variables for one in before[len(former) :])]
-        )
+        former, stage = families_of(task), stage_of(self.terms, step)
+        assert isinstance(stage, PickPairs)
+        taken = picked_pairs(former if counts_network(self.terms.plan) else (), task.further)
+        now = [one.variables for one in before[len(former) :]]
+        return admissible_pairs(sizes, [*taken, *now], stage.offered(self.terms, task))
 
     @staticmethod
     def state(run: Driver) -> PartyState:

@@ -49,7 +49,7 @@ def secret() -> SecretKey:
 @cache
 def at(step: str) -> Driver:
     """A run that waits for answers to this step; curator and parties are all there."""
-    wishes: dict[str, Any] = {"split": (10,) * 4, "update": "guided", "further": (1, 1, 0), "rounds": 1}
+    wishes: dict[str, Any] = {"split": (10,) * 4, "method": "guided", "further": (1, 1, 0), "rounds": 1}
     if step.startswith("update"):
         wishes = {"split": (10, 5, 5, 5), "noise": "local", "insiders": 0, "update": "replace"}
     elif step == "correlations":
