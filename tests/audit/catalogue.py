@@ -53,7 +53,7 @@ def _picks() -> Iterator[Entry]:
 def _runs() -> Iterator[Entry]:
     for privacy in get_args(Privacy):
         for method in runs.METHODS:
-            long = 40 if method in runs.SLOW else 200
+            long = 100 if method in runs.SLOW else 200
             yield Entry(f"whole run, {method}, {privacy}, insider", partial(runs.whole_run, method, privacy), 1, long)
 
 

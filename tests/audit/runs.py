@@ -43,7 +43,7 @@ INSIDER, ATTACKED = 0, 1
 DELTA = Fraction(1, 50)
 EPSILON = 3
 SLOW = ("guided", "turns")  # a model is fitted before every pick
-RUNS = 10  # of a batch, on each table
+RUNS, SLOW_RUNS = 10, 4  # of a batch, on each table
 SCHEMA = Schema.parse(
     {"attributes": [{"name": name, "kind": "categorical", "values": ["no", "yes"]} for name in "abc"]}
 )
@@ -172,9 +172,9 @@ def whole_run(method: str, privacy: str) -> Quantity:
     rows = [len(table) for table in TABLES]
     wishes = {"noise": "distributed", "privacy": privacy, "theta": TINY, "frontier_theta": TINY}
     terms = terms_of(SCHEMA, rows, EPSILON, **(METHODS[method] | wishes | options))
-    attack = Attack(terms)
+    attack, runs = Attack(terms), SLOW_RUNS if method in SLOW else RUNS
     return Quantity(
         terms.price(ATTACKED),
         terms.delta(ATTACKED),
-        lambda second: np.array([attack.score(second) for _ in range(RUNS)]),
+        lambda second: np.array([attack.score(second) for _ in range(runs)]),
     )
