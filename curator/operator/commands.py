@@ -20,7 +20,6 @@ from curator.rendering.output import say
 from curator.results import multiple_tables
 from protocol.errors import OperatorError
 from protocol.messages.run_states import ENDS
-from protocol.outside_json import LARGEST_FILE, read_json
 from protocol.text import printable, printable_json
 
 if TYPE_CHECKING:
@@ -301,6 +300,8 @@ def _get_copies(client: "CuratorClient", chosen: argparse.Namespace) -> int:
         )
     chosen.out.mkdir(parents=True, exist_ok=True)
     client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
+    from protocol.outside_json import LARGEST_FILE, read_json  # takes long to import
+
     plan = read_json((chosen.out / "manifest.json").read_bytes(), LARGEST_FILE)["manifest"]["plan"]
     rows = chosen.rows or plan["rows"]
     paths = [chosen.out / f"copy-{number}.csv" for number in range(1, chosen.copies + 1)]

@@ -25,8 +25,13 @@ def reasons(terms: Terms) -> tuple[str, ...]:
     plan = terms.plan
     if plan.method in _METHODS:
         return (*_recommendation(plan), _sentence(_METHODS[plan.method]), *_about_size(terms))
-    about = (_about_budget(terms), *_about_size(terms), _sentence(_division(plan)), _sentence(_about_noise(plan)))
-    return (*_recommendation(plan), *about)
+    return (
+        *_recommendation(plan),
+        _about_budget(terms),
+        *_about_size(terms),
+        _sentence(_division(plan)),
+        _sentence(_about_noise(plan)),
+    )
 
 
 def _recommendation(plan: Plan) -> tuple[str, ...]:
