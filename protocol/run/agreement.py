@@ -173,7 +173,8 @@ def _check_model(terms: Terms) -> None:
         return
     if not plan.split[0]:
         raise PlanError("picks by the model need a first model: give 'correlations' a budget")
-    most = terms.domain.count * (1 if plan.method == "guided" else MOST_IN_TURNS)
+    each = 1 if plan.method == "guided" else MOST_IN_TURNS
+    most = terms.domain.count * each if terms.domain.count > 1 else 0
     if len(plan.further) != plan.parties or max(plan.further) > terms.domain.count or sum(plan.further) > most:
         raise PlanError(
             f"further pairs {plan.further} do not fit {plan.parties} parties and {terms.domain.count} variables: give "
