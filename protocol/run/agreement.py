@@ -19,6 +19,8 @@ from protocol.privacy.layout import Layout
 from protocol.privacy.usefulness import useful_degree
 from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
+from protocol.tables.domain import Domain
+from protocol.tables.encoding import Encoding
 from protocol.tables.schema import Schema
 from protocol.views.cover import most_in_views
 
@@ -40,9 +42,11 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too small: take 3072, or at least {smallest_key}")
     if plan.key_bits > LARGEST_BITS:
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
+    # The steps follow from a plan whose parts go together: none are worked out before that is known.
+    domain = Encoding.of(schema, plan.encoding).domain
+    _check_size(plan, domain)
+    _check_method(plan, domain)
     terms = terms_of(plan, schema)
-    _check_size(terms)
-    _check_method(terms)
     _check_prices(terms)
     _check_degree(terms)
     _check_noise(terms)
@@ -111,9 +115,9 @@ def _check_lists(plan: Plan) -> None:
         )
 
 
-def _check_size(terms: Terms) -> None:
+def _check_size(plan: Plan, domain: Domain) -> None:
     """Refuse more variables than anybody can work with, before anything is worked out for each pair of them."""
-    plan, count = terms.plan, terms.domain.count
+    count = domain.count
     what = f"the plan has {count:,} variables (encoding {plan.encoding})"
     if count > MOST_VARIABLES:
         raise PlanError(
@@ -122,7 +126,7 @@ def _check_size(terms: Terms) -> None:
         )
     if plan.method not in ("dp-subn", "guided") or plan.views == "single" or not plan.split[0]:
         return
-    sizes = (2,) * count if plan.views == "halves" else terms.domain.sizes[:count]
+    sizes = (2,) * count if plan.views == "halves" else domain.sizes[:count]
     if count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
         raise PlanError(
             f"{what}, and views of all pairs are worked out for at most {most:,}: choose another method or "
@@ -130,8 +134,7 @@ def _check_size(terms: Terms) -> None:
         )
 
 
-def _check_method(terms: Terms) -> None:
-    plan, domain = terms.plan, terms.domain
+def _check_method(plan: Plan, domain: Domain) -> None:
     if plan.score == "F" and not domain.is_binary:
         raise PlanError("score F is defined for binary variables only: choose score R, or encoding binary or gray")
     if sum(plan.picks) != domain.count:
@@ -145,7 +148,7 @@ def _check_method(terms: Terms) -> None:
         )
     if plan.method not in ("dp-subn", "guided"):
         return
-    _check_model(terms)
+    _check_model(plan, domain.count)
     e1, _, e3, _ = plan.split
     if e3 and not e1:
         raise PlanError("updates need correlations: give 'correlations' a budget, or 'frontier and updates' none")
@@ -156,16 +159,15 @@ def _check_method(terms: Terms) -> None:
         )
 
 
-def _check_model(terms: Terms) -> None:
+def _check_model(plan: Plan, variables: int) -> None:
     """Refuse plans whose score, update rule, views and estimate do not go together."""
-    plan = terms.plan
     if plan.picks_pairs != (plan.score == "M"):
         raise PlanError("score M picks pair by pair: it goes with method guided or update=turns, and they with it")
     if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
         raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
     if plan.method == "dp-subn" and plan.rule is None:
         raise PlanError(f"method dp-subn needs an update rule: choose one of {', '.join(get_args(Update))}")
-    if plan.views == ("halves" if plan.method == "guided" else "single") and terms.domain.count > 1:
+    if plan.views == ("halves" if plan.method == "guided" else "single") and variables > 1:
         raise PlanError(f"method {plan.method} has no views={plan.views}: choose another")
     if plan.estimate == "graphical-model" and plan.encoding != "native":
         raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
@@ -173,13 +175,14 @@ def _check_model(terms: Terms) -> None:
         return
     if not plan.split[0]:
         raise PlanError("picks by the model need a first model: give 'correlations' a budget")
-    each = 1 if plan.method == "guided" else MOST_IN_TURNS
-    most = terms.domain.count * each if terms.domain.count > 1 else 0
-    if len(plan.further) != plan.parties or max(plan.further) > terms.domain.count or sum(plan.further) > most:
+    most = variables * (1 if plan.method == "guided" else MOST_IN_TURNS) if variables > 1 else 0
+    if len(plan.further) != plan.parties or max(plan.further) > variables or sum(plan.further) > most:
         raise PlanError(
-            f"further pairs {plan.further} do not fit {plan.parties} parties and {terms.domain.count} variables: give "
+            f"further pairs {plan.further} do not fit {plan.parties} parties and {variables} variables: give "
             f"every party a number, together at most {most}"
         )
+    if plan.rule == "turns" and plan.split[2] and not any(plan.further):
+        raise PlanError("turns need pairs to pick: give a party further pairs, or 'frontier and updates' no budget")
 
 
 def _check_prices(terms: Terms) -> None:
