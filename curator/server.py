@@ -25,7 +25,7 @@ from protocol.errors import SubnError
 _BACKLOG = 2048
 _GRACE = 10  # seconds for answers under way at shutdown
 _GOODBYE = 0.5
-_HANDSHAKE = 10  # seconds
+HANDSHAKE_SECONDS = 10
 _MOST_FILES = 1 << 16
 _LOOK_TICKS = 10  # ticks of 0.1 s between two checks of the certificate's file
 _RENEW_TICKS = 36_000  # ticks of 0.1 s between two checks of the certificate's remaining time
@@ -49,7 +49,7 @@ class CuratorServer(uvicorn.Server):
         if self._line is not None:
             # uvicorn leaves a minute for TLS to be agreed on, which strangers can spend on as many connections.
             loop: Any = asyncio.get_running_loop()
-            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=_HANDSHAKE)
+            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE_SECONDS)
         await super().startup(sockets)
         for listener in sockets or ():
             host, port = listener.getsockname()[:2]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from crypto.masking import TAG_BYTES
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
@@ -57,6 +58,7 @@ class ClearSums:
     """Contributions for `--crypto none`: the noise of the real protocol, but nothing hidden. For experiments only."""
 
     plan: Plan
+    me: int
     keeps_noise: bool
 
     def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> Contributed:
@@ -64,13 +66,12 @@ class ClearSums:
             noise = self.plan.noise_mode.own_noise(layout, stream) if self.keeps_noise else np.zeros_like(values)
         else:
             noise = self.plan.noise_mode.own_noise(layout, stream)
-        return Contributed(words_to_bytes((values + noise).view(np.uint64)))
+        tags = tuple(bytes(TAG_BYTES * (other != self.me)) for other in range(self.plan.parties))
+        return Contributed(words_to_bytes((values + noise).view(np.uint64)), tags)
 
 
 @dataclass(frozen=True)
 class ClearOpening:
-    is_masked: ClassVar[bool] = False
-
     def contribution_bytes(self, layout: Layout) -> int:
         return WORD_BYTES * layout.size
 
@@ -178,6 +179,6 @@ def _parties(
     parties = []
     for me, (own, identity) in enumerate(zip(codes, identities, strict=True)):
         rows = Rows(terms.domain, terms.encoding.encode(list(own)))
-        clear = None if real_crypto else ClearSums(terms.plan, me in keeping)
+        clear = None if real_crypto else ClearSums(terms.plan, me, me in keeping)
         parties.append(_Party(terms, me, identity, rows, stream.child(f"party {me}"), clear))
     return parties

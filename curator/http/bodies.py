@@ -19,9 +19,9 @@ from protocol.outside_json import read_json
 
 TINY, SMALL, LARGE = 1 << 12, 1 << 16, 2 << 20  # bytes: of a key, of a form or request, of a schema
 SILENCE_SECONDS = 20  # after which a sender that sends nothing is given up
-_PATIENCE_SECONDS = 30  # for any body
+PATIENCE_SECONDS = 30  # for any body
 _SLOWEST_BYTES = 1 << 14  # a second, beyond this patience
-_PIECE = 1 << 20  # bytes that are written at once
+PIECE = 1 << 20  # bytes that are written at once
 
 
 class BodyTooLarge(HTTPException):
@@ -76,7 +76,7 @@ async def write_body(request: Request, file: IO[bytes]) -> None:
     piece = bytearray()
     async for chunk in request.stream():
         piece += chunk
-        if len(piece) >= _PIECE:
+        if len(piece) >= PIECE:
             await run_in_threadpool(file.write, bytes(piece))
             piece.clear()
     await run_in_threadpool(file.write, bytes(piece))
@@ -85,7 +85,7 @@ async def write_body(request: Request, file: IO[bytes]) -> None:
 def _limited(receive: Receive, largest: int, digest: str | None) -> Receive:
     """Limit size and time while the body is read, and refuse a body that is not the signed one at its end."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + _PATIENCE_SECONDS + largest / _SLOWEST_BYTES
+    deadline = loop.time() + PATIENCE_SECONDS + largest / _SLOWEST_BYTES
     found, taken, is_whole = sha256(), 0, False
 
     async def limited() -> Message:

@@ -46,6 +46,11 @@ class PlanWorkers:
         finally:
             self._waiting.release()
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The process numbers of the workers that wait for a plan."""
+        return tuple(worker.pid for worker in self._idle)
+
     def close(self) -> None:
         with self._lock:
             while self._idle:
@@ -76,6 +81,10 @@ class _Worker:
                 env=environment | {"OPENBLAS_NUM_THREADS": "1"},
                 start_new_session=True,  # an operator's Ctrl-C ends the service, which ends the worker
             )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def ask(self, question: bytes, deadline: float, abandoned: Event) -> bytes:
         """Return the answer. Raise PlanError if there is none by the deadline."""

@@ -22,6 +22,7 @@ LARGEST_HEADER = 1 << 25
 Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 INDEX_BYTES = 10  # an index in the header, at most, with the marks around it
 ENVELOPE_BYTES = 1 << 14  # a header without lists, at most: also of a refusal with the longest reason
+TAG_TEXT_BYTES = 32  # a tag of a pair in the header, at most
 SEALED_BYTES = 200  # a sealed share of the group key in the header, at most
 # The first mistake ends the reading of a list: a list of mistakes takes far more room than the message.
 Variables = Annotated[tuple[Index, ...], FailFast()]

@@ -5,7 +5,6 @@ It does not know what the cells count, or how much noise a mode asks for.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from crypto.masking import hide, mask_words, reveal
 from crypto.randomness import Stream
@@ -32,7 +31,6 @@ class PlainOpening:
     """The curator's half in noise modes `distributed` and `local`."""
 
     plan: Plan
-    is_masked: ClassVar[bool] = True
 
     def contribution_bytes(self, layout: Layout) -> int:
         return WORD_BYTES * layout.size

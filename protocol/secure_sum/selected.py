@@ -5,7 +5,6 @@ It does not know what the cells count, and it cannot decrypt: the curator passes
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from gmpy2 import mpz
 
@@ -91,7 +90,6 @@ class SelectedOpening:
     mode: NoiseMode
     public: PublicKey
     decrypt: Callable[[Sequence[mpz]], list[mpz]]
-    is_masked: ClassVar[bool] = True
 
     def contribution_bytes(self, layout: Layout) -> int:
         return self.mode.ciphertexts(layout) * self.public.ciphertext_bytes

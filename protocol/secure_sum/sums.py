@@ -17,7 +17,7 @@ class Contributed:
     """One party's contribution, and a tag for each other party (`blame.md`)."""
 
     blob: bytes = field(repr=False)
-    tags: tuple[bytes, ...] = ()  # in the order of the roster, empty for the party itself; none where nothing is masked
+    tags: tuple[bytes, ...] = ()  # in the order of the roster, empty for the party itself
 
 
 def tags_of(pair_keys: Mapping[int, bytes]) -> tuple[bytes, ...]:
@@ -33,11 +33,6 @@ class PartySums(Protocol):
 
 class CuratorSums(Protocol):
     """The curator's half of a secure sum; `open` raises `BrokenSum` if the contributions do not add up."""
-
-    @property
-    def is_masked(self) -> bool:
-        """Whether contributions are masked, so that each brings tags."""
-        ...
 
     def contribution_bytes(self, layout: Layout) -> int: ...
 

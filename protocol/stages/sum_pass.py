@@ -13,7 +13,7 @@ from crypto.masking import TAG_BYTES
 from crypto.randomness import Stream
 from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
-from protocol.messages.tasks import Contribution, Count, Reply, Task
+from protocol.messages.tasks import TAG_TEXT_BYTES, Contribution, Count, Reply, Task
 from protocol.network.limits import Limits
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
@@ -57,7 +57,7 @@ class SumPass(Stage):
         return dict.fromkeys(step.parties, count)
 
     def largest_reply(self, terms: Terms, step: Step, known: Knowledge, _party: int, sums: CuratorSums) -> int:
-        return sums.contribution_bytes(self._layout(terms, step, known))
+        return sums.contribution_bytes(self._layout(terms, step, known)) + TAG_TEXT_BYTES * terms.plan.parties
 
     def check_reply(
         self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
@@ -67,7 +67,7 @@ class SumPass(Stage):
         if len(reply.blob) != expected:
             raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, expected {expected}")
         assert isinstance(reply, Contribution)
-        lengths = [TAG_BYTES * (other != party) for other in step.parties] if sums.is_masked else []
+        lengths = [TAG_BYTES * (other != party) for other in step.parties]
         if list(map(len, reply.tags)) != lengths:
             raise FailedCheck(name, f"sent no tags for {step.name!r} that fit {terms.plan.parties} parties")
         try:

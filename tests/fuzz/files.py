@@ -29,8 +29,8 @@ from party.home import keys, settings, tokens
 from party.home.layout import Home
 from protocol.errors import DataError, ManifestError, SchemaError
 from protocol.exact import canonical_json
+from protocol.outside_json import read_json
 from protocol.run.manifest import verify_manifest
-from protocol.tables.exact_json import read_json
 from protocol.tables.schema import Schema
 from tests.fuzz.target import Target, is_clear
 from tests.support.curator import Desk

@@ -28,7 +28,7 @@ from party.curator_link.introduction import introduced
 from party.errors import TalkError
 from party.operations.health import Health
 from protocol.errors import OperatorError
-from protocol.exact import canonical_json
+from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
 from protocol.messages.pins import pin_of
 from protocol.plan.terms import Terms
@@ -58,6 +58,8 @@ def parted(data: bytes) -> tuple[bytes, Headers, bytes]:
 async def asked(app: Any, data: bytes) -> tuple[int, Headers]:
     """Status and headers of an application's answer."""
     first, headers, body = parted(data)
+    if b"content-length" not in {name.lower() for name, _ in headers}:
+        headers.append((b"Content-Length", str(len(body)).encode()))
     method, _, target = first.partition(b" ")
     path, _, query = target.partition(b"?")
     answer: dict[str, Any] = {}
@@ -144,11 +146,12 @@ def lines(first: str, headers: dict[str, str], body: bytes = b"") -> bytes:
 
 def signed(method: str, target: str, body: bytes = b"", more: dict[str, str] | None = None) -> bytes:
     party, nonce = desk().parties[0], Stream.system().take(16).hex()
-    text = a.request_text(method, target, body, party.name, desk().clock(), nonce, "1")
+    text = a.request_text(method, target, digest(body), party.name, desk().clock(), nonce, "1")
     headers = {
         a.PARTY_HEADER: quote(party.name),
         a.TIME_HEADER: str(desk().clock()),
         a.NONCE_HEADER: nonce,
+        a.DIGEST_HEADER: digest(body),
         a.SIGNATURE_HEADER: sign(party.identity.signing, a.REQUEST, text).hex(),
         a.VERSION_HEADER: "1",
         "Content-Type": "application/json",
@@ -161,7 +164,7 @@ def signed_headers(data: bytes) -> None:
     texts = [line.decode("latin-1") for line in (*data.split(b"\n"), b"", b"", b"", b"", b"")][:5]
     sender, time_ms, nonce, signature, version = texts
     Authentication(desk().store, desk().clock).party(
-        SignedRequest("GET", "/v1/inbox", b"", sender, time_ms, nonce, signature, version)
+        SignedRequest("GET", "/v1/inbox", digest(b""), sender, time_ms, nonce, signature, version)
     )
 
 
@@ -306,14 +309,17 @@ def client() -> tuple[CuratorClient, Answering]:
     answering = Answering()
     answering.is_signed = False
     transport = httpx.MockTransport(answering)
-    return CuratorClient(URL, "key", transport=transport, wait=lambda _seconds: None), answering
+    return CuratorClient(URL, "key", transport=transport, wait=waits_for_nothing), answering
+
+
+def waits_for_nothing(_seconds: float) -> None:
+    raise OperatorError("the run has not ended: look again later")
 
 
 def to_the_operator(data: bytes) -> None:
     operator, answering = client()
     answering.data = data
-    events = operator._events_once("x", 0)
-    for question in (lambda: operator.run("x"), operator.runs, operator.schemas, lambda: list(events)):
+    for question in (lambda: operator.run("x"), operator.runs, operator.schemas, lambda: list(operator.events("x"))):
         try:
             question()
         except (OperatorError, CuratorUnreachable) as error:
@@ -327,7 +333,7 @@ def introductions() -> list[bytes]:
 
 def headers_signed() -> list[bytes]:
     party, nonce = desk().parties[0], Stream.system().take(16).hex()
-    text = a.request_text("GET", "/v1/inbox", b"", party.name, desk().clock(), nonce, "1")
+    text = a.request_text("GET", "/v1/inbox", digest(b""), party.name, desk().clock(), nonce, "1")
     signature = sign(party.identity.signing, a.REQUEST, text).hex()
     return ["\n".join([party.name, str(desk().clock()), nonce, signature, "1"]).encode()]
 

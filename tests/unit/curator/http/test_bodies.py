@@ -117,7 +117,7 @@ def test_a_sender_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_sender_that_sends_a_byte_now_and_then_is_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "_PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(bodies, "PATIENCE_SECONDS", 1.0)
 
     async def trickle() -> bytes:
         await asyncio.sleep(0.05)

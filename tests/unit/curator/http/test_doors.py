@@ -292,7 +292,7 @@ def test_a_plan_is_given_up_when_its_client_goes_away(desk: Desk, path: str) -> 
 
 
 def test_a_handshake_that_is_not_finished_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_HANDSHAKE", 0.5)
+    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.5)
     certificates = Certificates(desk.home)
     certificates.make(["127.0.0.1"])
     with served(desk, SecureLine(certificates)) as (url, _key), connected(url) as line:
@@ -325,7 +325,7 @@ def test_strangers_take_no_place_from_those_who_are_known(
 def test_a_large_answer_arrives_on_disk_without_a_name(desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "SILENCE_SECONDS", 20)
     monkeypatch.setattr(spool, "IN_MEMORY", 100)
-    monkeypatch.setattr(bodies, "_PIECE", 100)
+    monkeypatch.setattr(bodies, "PIECE", 100)
     opened: list[Any] = []
     made = spool.tempfile.SpooledTemporaryFile
     monkeypatch.setattr(
@@ -335,7 +335,7 @@ def test_a_large_answer_arrives_on_disk_without_a_name(desk: Desk, url: str, mon
     target, headers = outbox(desk, sent)
     with connected(url) as line:
         line.sendall(head("PUT", target, headers, len(sent.body)) + sent.body[:-1])
-        wait(lambda: bool(opened) and opened[0]._rolled)
+        wait(lambda: bool(opened) and opened[0].name is not None)
         (file,) = opened
         assert [*(desk.home / "spool").iterdir()] == []
         assert (desk.home / "spool").stat().st_mode & 0o777 == 0o700

@@ -1,5 +1,7 @@
 """Plans worked out in processes of their own: the same answers, and limits of time, memory and number."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread, Timer
@@ -101,8 +103,8 @@ def test_a_plan_that_takes_too_much_memory_costs_a_refusal() -> None:
 
 def test_a_worker_that_was_killed_is_replaced(workers: PlanWorkers) -> None:
     workers(wanted(), NOT_YET)
-    for worker in workers._idle:
-        worker._process.kill()
+    for pid in workers.pids:
+        os.kill(pid, signal.SIGKILL)
     with pytest.raises(PlanError, match="the process ended"):
         workers(wanted(), NOT_YET)
     assert workers(wanted(), NOT_YET).forecast.price
@@ -137,7 +139,7 @@ def test_workers_are_told_no_secret_of_the_service(monkeypatch: pytest.MonkeyPat
     workers = PlanWorkers()
     try:
         workers(wanted(), NOT_YET)
-        (worker,) = workers._idle
-        assert b"MASTER_KEY" not in Path(f"/proc/{worker._process.pid}/environ").read_bytes()
+        (pid,) = workers.pids
+        assert b"MASTER_KEY" not in Path(f"/proc/{pid}/environ").read_bytes()
     finally:
         workers.close()

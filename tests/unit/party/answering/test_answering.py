@@ -174,7 +174,7 @@ def test_a_task_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake
 
     monkeypatch.setattr(answering, stage, breaks)
     reason = reason_of(party.answering.handle(RUN, task_of(fake, party)).reply)
-    assert reason == "curator: asks in 'correlations' for something that this party cannot work out"
+    assert reason == "curator: asks in 'correlations' for what cannot be worked out"
     assert party.ledger.request(RUN).outcome == "refused"
     assert party.ledger.spent("patients") == 0
 
