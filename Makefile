@@ -10,12 +10,13 @@ OWN_PIP := $(shell $(PYTHON) -c 'import pip; exit(int(pip.__version__.split(".")
 PIP := $(if $(OWN_PIP),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python -m pip)
 INSTALL := $(PIP) --quiet --disable-pip-version-check install --no-deps
 EFFORT ?= quick
+SECONDS ?= 600
 TESTING = --dist worksteal $(if $(filter thorough,$(EFFORT)),-m '' --hypothesis-profile=thorough)
 WAITING = $(or $(filter-out auto,$(WORKERS)),$(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2))
 COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
 COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
 
-.PHONY: help setup demo browser test test-all check bench bench-utility sbom lock clean
+.PHONY: help setup demo browser test test-all check audit fuzz bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -68,6 +69,12 @@ check: setup ## lint, format, types, layer rules, and the rules of text and size
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --quiet tests/documents/test_prose.py
+
+audit: setup ## lower bounds on the epsilon of all that is released; prints a table and writes build/audit.json (minutes)
+	$(BIN)/python -m tests.audit
+
+fuzz: setup ## change what decoders of outside bytes read, for SECONDS=600 in all; TARGETS="schema csv" for some of them
+	$(BIN)/python -m tests.fuzz $(SECONDS) $(TARGETS)
 
 bench: setup ## print the benchmarks' ratios, each measured side by side in one run
 	$(BIN)/python -m tests.benchmarks

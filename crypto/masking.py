@@ -14,6 +14,8 @@ from crypto.errors import BrokenSum, MalformedKey
 from crypto.paillier.public import STATISTICAL_BITS
 from crypto.randomness import Stream, derive_key
 
+TAG_BYTES = 16
+
 
 def agree(private: bytes, public: bytes) -> bytes:
     """Compute the X25519 secret of two parties, from 32 private bytes of one and 32 public bytes of the other."""
@@ -28,6 +30,11 @@ def agree(private: bytes, public: bytes) -> bytes:
 def pair_key(secret: bytes, context: bytes) -> bytes:
     """Derive the key of one pair for one step; `context` names the run, the step and all that both must agree on."""
     return derive_key(secret, b"pair mask " + context)
+
+
+def pair_tag(key: bytes) -> bytes:
+    """Derive from a pair's key what both may show to see whether they hold the same; it tells nothing of the masks."""
+    return derive_key(key, b"pair tag")[:TAG_BYTES]
 
 
 def mask_words(pair_keys: Mapping[int, bytes], me: int, count: int) -> NDArray[np.uint64]:

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from crypto.errors import BrokenSeal, MalformedKey
 
 KEY_BYTES = 32
+SEAL_BYTES = KEY_BYTES + 16  # by which sealed bytes are longer: a key made for them, and the mark of authenticity
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
@@ -61,6 +62,16 @@ def open_sealed(private: bytes, info: bytes, sealed: bytes) -> bytes:
         return _SUITE.decrypt(sealed, X25519PrivateKey.from_private_bytes(private), info)
     except InvalidTag:
         raise BrokenSeal("the sealed bytes were altered, or sealed for another recipient or place") from None
+
+
+def check_sealed(sealed: bytes, size: int) -> None:
+    """Refuse what cannot hold a plaintext of this size. Only the recipient can tell whether the rest opens."""
+    if len(sealed) != size + SEAL_BYTES:
+        raise BrokenSeal(f"{len(sealed)} bytes hold no sealed {size}: expected {size + SEAL_BYTES}")
+    try:
+        check_public(sealed[:KEY_BYTES])
+    except MalformedKey as error:
+        raise BrokenSeal(f"the seal does not open for anybody: {error}") from None
 
 
 def check_public(public: bytes) -> None:

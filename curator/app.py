@@ -3,7 +3,7 @@
 It does not know what the routes do.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from curator.http import health_routes, operator_routes, party_routes, result_routes
-from curator.http.middleware import LARGEST_JSON, BodyLimit, OnlyFromProxy, RequestLog, SecurityHeaders, SignedAnswers
+from curator.http.middleware import OnlyFromProxy, RequestLog, SecurityHeaders, SignedAnswers
 from curator.http.problems import MEDIA_TYPE, handle_problems
 from curator.interface import Problem
 from curator.pages.routes import add_pages
@@ -38,13 +38,14 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     handle_problems(app)
-    app.add_middleware(BodyLimit, largest=_body_limit(service.settings.largest_body))
     app.add_middleware(SignedAnswers, key=service.keys.signing)
     if service.settings.behind_proxy:
         app.add_middleware(OnlyFromProxy, proxies=service.settings.proxies)
     app.add_middleware(RequestLog, observe=service.metrics.request)
     app.add_middleware(SecurityHeaders)
-    app.include_router(party_routes.router)  # before the operators' routes: /v1/runs/mine is not a run
+    for router in (party_routes.newcomers, party_routes.router, party_routes.answers):
+        app.include_router(router)  # before the operators' routes: /v1/runs/mine is not a run
+    app.include_router(operator_routes.publishing)
     app.include_router(operator_routes.router)
     app.include_router(result_routes.router)
     add_pages(app)
@@ -58,11 +59,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     async with service.relay:
         yield
-    service.store.close()
-
-
-def _body_limit(largest_answer: int) -> Callable[[str, str], int]:
-    return lambda _method, path: largest_answer if "/outbox/" in path else LARGEST_JSON
+    service.close()
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -7,12 +7,15 @@ CuratorError
 ├── WrongVersion        the caller speaks another version of the protocol
 ├── Forbidden           the caller is known and may not do this
 ├── NotFound            there is no such run, party, schema or file
+├── TooLarge            the body is larger than anything that is expected here
 ├── Conflict            the request contradicts the present state
 │   ├── OtherBytes      another answer to the same step has been accepted
 │   ├── NotAsked        the step does not wait for this party
 │   └── RunEnded        the run is over
+├── Abandoned           nobody waits for the answer any more
+├── Busy                others keep the service busy with the same: try again
 ├── SettingsError       the service cannot start with these settings
-└── StoreUnavailable    the store or a disk cannot save anything now: nothing is lost, try again
+└── StoreUnavailable    the store or a disk cannot save anything now: what was confirmed is stored, try again
     └── Displaced       another curator serves the database now: this process must end
 
 It does not know HTTP: `curator.http.problems` maps this tree, and `protocol.errors`, in one place.
@@ -49,6 +52,10 @@ class NotFound(CuratorError):
     pass
 
 
+class TooLarge(CuratorError):
+    pass
+
+
 class Conflict(CuratorError):
     pass
 
@@ -62,6 +69,14 @@ class NotAsked(Conflict):
 
 
 class RunEnded(Conflict):
+    pass
+
+
+class Abandoned(CuratorError):
+    pass
+
+
+class Busy(CuratorError):
     pass
 
 

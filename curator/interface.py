@@ -56,6 +56,12 @@ class SchemaEntry(Told):
     attributes: Annotated[int, Field(description="how many")]
 
 
+class AddedSchema(SchemaEntry):
+    like_formulas: Annotated[
+        list[str], Field(description="names and values that a spreadsheet takes for formulas (the first of them)")
+    ]
+
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -181,7 +187,10 @@ class Run(Told):
     waiting_for: list[Waiting]
     deadline: datetime | None
     reason: str | None
-    culprit: Annotated[str | None, Field(description='a party, "curator" or "operator"')]
+    culprit: Annotated[
+        str | None,
+        Field(description='a party, several of which one is at fault, "the parties", "curator" or "operator"'),
+    ]
     progress: list[StepProgress]
     spent: Annotated[dict[str, str], Field(description="exact epsilon by party, up to now")]
     plan_hash: Hash

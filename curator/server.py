@@ -6,13 +6,18 @@ It does not know routes.
 import asyncio
 import errno
 import logging
+import resource
 import socket
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import uvicorn
 
 from curator.app import make_app
 from curator.errors import SettingsError
 from curator.home.certificates import Certificates
+from curator.http.connections import Connection
 from curator.service import Service
 from curator.settings import Settings
 from protocol.errors import SubnError
@@ -20,6 +25,8 @@ from protocol.errors import SubnError
 _BACKLOG = 2048
 _GRACE = 10  # seconds for answers under way at shutdown
 _GOODBYE = 0.5
+HANDSHAKE_SECONDS = 10
+_MOST_FILES = 1 << 16
 _LOOK_TICKS = 10  # ticks of 0.1 s between two checks of the certificate's file
 _RENEW_TICKS = 36_000  # ticks of 0.1 s between two checks of the certificate's remaining time
 _log = logging.getLogger("curator")
@@ -39,6 +46,10 @@ class CuratorServer(uvicorn.Server):
         return await super().on_tick(counter) or self._service.relay.displaced is not None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._line is not None:
+            # uvicorn leaves a minute for TLS to be agreed on, which strangers can spend on as many connections.
+            loop: Any = asyncio.get_running_loop()
+            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE_SECONDS)
         await super().startup(sockets)
         for listener in sockets or ():
             host, port = listener.getsockname()[:2]
@@ -63,6 +74,31 @@ class CuratorServer(uvicorn.Server):
                 line = connection.transport
                 if line is not None and line.is_closing() and not line.get_write_buffer_size():
                     line.abort()
+
+
+def server_of(service: Service, line: "SecureLine | None" = None) -> CuratorServer:
+    config = uvicorn.Config(
+        make_app(service),
+        http=Connection,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Only headers of the known proxy are trusted (`curator.http.middleware.OnlyFromProxy`).
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=75,
+        ssl_context_factory=None if line is None else lambda *_: line.context,
+    )
+    return CuratorServer(config, service, line)
+
+
+def _allow_many_files() -> None:
+    """Open as many files at once as the system allows: connections whose TLS is not agreed on yet are not counted."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_FILES)
+    with suppress(OSError, ValueError):  # not allowed to: the limit stays as it is
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, wanted), most))
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -117,17 +153,7 @@ class SecureLine:
 def serve(settings: Settings, listener: socket.socket) -> None:
     line = SecureLine(Certificates(settings.home)) if settings.speaks_tls else None
     service = Service.open(settings)
-    config = uvicorn.Config(
-        make_app(service),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # Only headers of the known proxy are trusted (`curator.http.middleware.OnlyFromProxy`).
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE,
-        timeout_keep_alive=75,
-        ssl_context_factory=None if line is None else lambda *_: line.context,
-    )
-    CuratorServer(config, service, line).run([listener])
+    _allow_many_files()
+    server_of(service, line).run([listener])
     if service.relay.displaced is not None:
         raise service.relay.displaced

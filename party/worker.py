@@ -18,7 +18,7 @@ from party.errors import Declined, RolledBack
 from party.home.home import OpenHome
 from party.logs import Log, silent
 from party.rollback import check_not_rolled_back
-from protocol.errors import SubnError
+from protocol.errors import MalformedMessage, OutOfTurn, PeerError, SubnError
 from protocol.messages.http import LONGEST_POLL
 from protocol.messages.run_states import ENDS
 
@@ -47,6 +47,7 @@ class Worker:
         self._stream, self._backoff = stream or Stream.system(), backoff or Backoff()
         self._failures = 0
         self._said: tuple[str, ...] = ()
+        self._left_alone: set[str] = set()  # runs whose tasks cannot be read, until the next start
         self.trouble: str | None = "not started yet"
 
     async def run(self) -> None:
@@ -73,19 +74,33 @@ class Worker:
             await self._deliver(outgoing)
         asked = [request.run for request in self._ledger.requests("asked")]
         self._say_what_waits(asked)
-        found = await self._curator.inbox(self._poll_seconds(), asked)
+        found = await self._curator.inbox(self._poll_seconds(), [*asked, *self._left_alone])
         if found is None:
             self._heard(await self._curator.clock_difference())
             await self._settle()
             return
         run, task = found
         self._log("task", run=run, bytes=len(task))
-        answer = await asyncio.to_thread(self._answering.handle, run, task)
+        try:
+            answer = await asyncio.to_thread(self._answering.handle, run, task)
+        except (MalformedMessage, OutOfTurn) as error:
+            answer = await self._unread(run, error)
         self._say_answered(answer)
         if answer is not None:
             await self._deliver(answer)
         elif run in asked:  # a curator that does not skip the run would be polled without a pause
             await self._sleep(DECISION_SECONDS)
+
+    async def _unread(self, run: str, error: PeerError) -> Outgoing | None:
+        """Refuse an invitation that cannot be read. A run that cannot even be refused is left alone from now on."""
+        self._log("cannot read a task", run=run, reason=str(error))
+        own = next((one for one in await self._curator.my_runs() if one.run == run), None)
+        if own is None:
+            raise error
+        if own.state == "joining":
+            return self._answering.refuse_unread(run, own.plan, error)
+        self._left_alone.add(run)
+        return None
 
     def _say_answered(self, answer: Outgoing | None) -> None:
         if answer is not None:  # Privacy: the time it took might tell something about the rows, and is not logged

@@ -16,6 +16,7 @@ It does not know exit codes or HTTP: the shells map the tree, each in one place.
 """
 
 CURATOR = "curator"  # the curator's name in errors; no party may have this name
+PARTIES = "the parties"  # the culprit where one party is at fault and nothing tells which
 
 
 class SubnError(Exception):

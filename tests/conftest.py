@@ -31,7 +31,7 @@ def no_process_is_left() -> Iterator[None]:
     FORKS.end()
     del os.environ[_MARK]
     marked = [process for process in psutil.process_iter() if _environment(process).get(_MARK) == mark]
-    _, left = psutil.wait_procs(marked, timeout=5)  # what was told to end may be ending
+    _, left = psutil.wait_procs(marked, timeout=30)  # what was told to end may be ending
     assert not left, [_command(process) for process in left]
 
 

@@ -22,6 +22,7 @@ from protocol.messages.signatures import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, r
 
 _NONCE = re.compile(r"[0-9A-Za-z_-]{16,64}", re.ASCII)
 _TIME = re.compile(r"[0-9]{1,15}", re.ASCII)
+_LONGEST_ECHO = 100  # characters, as many as a name may have
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class SignedRequest:
 
     method: str
     target: str  # path and query as sent
-    body: bytes
+    body_digest: str  # of the body that the sender announces, which may not have been read yet
     sender: str
     time_ms: str
     nonce: str
@@ -53,7 +54,8 @@ class Authentication:
             row = db.execute(found).one_or_none()
         if row is None:
             raise NotAuthenticated(
-                f"no party {request.sender!r} is enrolled here: ask the operator for a one-time code and enrol with it"
+                f"no party {request.sender[:_LONGEST_ECHO]!r} is enrolled here: ask the operator for a one-time "
+                "code and enrol with it"
             )
         self._check_signature(request, row.signing_key)
         self.heard(request.sender, int(request.time_ms))
@@ -99,7 +101,7 @@ class Authentication:
                 "the request's time must be milliseconds since 1970 and its nonce 16 to 64 letters, digits, - or _"
             )
         time_ms = int(request.time_ms)
-        said = request.method, request.target, request.body, request.sender
+        said = request.method, request.target, request.body_digest, request.sender
         text = request_text(*said, time_ms, request.nonce, request.version)
         try:
             verify(key, REQUEST, text, bytes.fromhex(request.signature))

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from crypto.masking import agree
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
+from curator.accounts.offered import keep_offer, keep_schema, schema_text
 from curator.clock import Clock
 from curator.errors import Conflict, Forbidden, NotFound
 from curator.store.run_records import runs_with
@@ -59,8 +60,10 @@ class OfferRecord:
 class SchemaRecord:
     hash: str
     title: str
-    text: str
-    created: int
+    attributes: int  # how many
+
+
+_SCHEMA_COLUMNS = tuple(schemas.c[name] for name in SchemaRecord.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
@@ -154,13 +157,10 @@ class Registry:
             return [PartyRecord(**row) for row in db.execute(query.limit(limit) if limit >= 0 else query).mappings()]
 
     def offer(self, party: str, dataset: str, schema: Schema, rows: int) -> None:
+        """Store a party's offer. Beyond the bounds of `curator.accounts.offered`, its oldest offers are dropped."""
         now = self.clock()
         with self.store.writing() as db:
-            _keep_schema(db, schema, now)
-            wanted = (offers.c.party == party) & (offers.c.dataset == dataset)
-            values = {"schema_hash": schema.hash, "rows": rows, "at": now}
-            if not db.execute(update(offers).where(wanted).values(**values)).rowcount:
-                db.execute(insert(offers).values(party=party, dataset=dataset, **values))
+            keep_offer(db, party, dataset, schema, rows, now)
 
     def offers(self) -> list[OfferRecord]:
         with self.store.reading() as db:
@@ -171,16 +171,17 @@ class Registry:
 
     def add_schema(self, schema: Schema) -> None:
         with self.store.writing() as db:
-            _keep_schema(db, schema, self.clock())
+            keep_schema(db, schema, self.clock(), published=True)
 
     def schemas(self, limit: int = -1, after: str = "") -> list[SchemaRecord]:
-        query = select(schemas).where(schemas.c.hash > after).order_by(schemas.c.hash)
+        """List schemas by hash, without their texts. `after` is the last hash of the previous page."""
+        query = select(*_SCHEMA_COLUMNS).where(schemas.c.hash > after).order_by(schemas.c.hash)
         with self.store.reading() as db:
             return [SchemaRecord(**row) for row in db.execute(query.limit(limit) if limit >= 0 else query).mappings()]
 
-    def schema(self, schema_hash: str) -> Schema:
+    def schema_text(self, schema_hash: str) -> str:
         with self.store.reading() as db:
-            return Schema.parse(schema_text(db, schema_hash))
+            return schema_text(db, schema_hash)
 
     def members(self, schema_hash: str, names: Sequence[str] | None) -> list[Member]:
         """Return the parties that offer rows of this schema, in the order of `names`, each with its newest offer."""
@@ -208,13 +209,6 @@ class Registry:
 def hashed(secret: str) -> str:
     """Return the hash that is stored instead of a key or code, whose entropy is too high to guess it from the hash."""
     return sha256(secret.encode()).hexdigest()
-
-
-def schema_text(db: Connection, schema_hash: str) -> str:
-    found = db.execute(select(schemas.c.text).where(schemas.c.hash == schema_hash)).scalar_one_or_none()
-    if found is None:
-        raise NotFound(f"there is no schema {schema_hash[:12]}... here: post it first")
-    return str(found)
 
 
 def refuse_changed_members(db: Connection, members: Sequence[Member]) -> None:
@@ -260,9 +254,3 @@ def _use_code(db: Connection, code: str, name: str, now: int) -> None:
     if row["expires"] <= now:
         raise Forbidden("this enrolment code has expired: ask the operator for another one")
     db.execute(update(codes).where(codes.c.hash == row["hash"]).values(used=now))
-
-
-def _keep_schema(db: Connection, schema: Schema, now: int) -> None:
-    if db.execute(select(schemas.c.hash).where(schemas.c.hash == schema.hash)).first() is None:
-        values = {"hash": schema.hash, "title": schema.title, "text": schema.to_json(), "created": now}
-        db.execute(insert(schemas).values(**values))

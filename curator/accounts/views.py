@@ -12,6 +12,9 @@ from curator.accounts.registry import OfferRecord, PartyRecord, Registry
 from curator.clock import moment, moment_or_none
 from protocol.messages.pins import joined, pin_of
 from protocol.tables.schema import Schema
+from protocol.tables.spreadsheets import formulas_in
+
+_MOST_NAMED = 20
 
 
 def new_code(registry: Registry, introduction: tuple[bytes, str], name: str) -> interface.Code:
@@ -34,13 +37,19 @@ def party_page(registry: Registry, limit: int, after: str) -> interface.Parties:
     )
 
 
+def added_schema(schema: Schema) -> interface.AddedSchema:
+    return interface.AddedSchema(
+        hash=schema.hash,
+        title=schema.title,
+        attributes=len(schema.attributes),
+        like_formulas=formulas_in(schema)[:_MOST_NAMED],
+    )
+
+
 def schema_page(registry: Registry, limit: int, after: str) -> interface.Schemas:
     """List schemas by hash. `after` is the last hash of the previous page."""
     found, following = interface.split_page(registry.schemas(limit + 1, after), limit)
-    items = [
-        interface.SchemaEntry(hash=one.hash, title=one.title, attributes=len(Schema.parse(one.text).attributes))
-        for one in found
-    ]
+    items = [interface.SchemaEntry(hash=one.hash, title=one.title, attributes=one.attributes) for one in found]
     return interface.Schemas(items=items, next=found[-1].hash if following else None)
 
 

@@ -4,7 +4,6 @@ It does not know the causes of faults: it repeats the service's answer.
 """
 
 import argparse
-import json
 import ssl
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
@@ -13,8 +12,10 @@ from typing import Any
 from curator.errors import SettingsError
 from curator.rendering.output import say
 from curator.settings import Settings
+from protocol.outside_json import read_json
 
 _PATIENCE = 5.0  # seconds
+_LARGEST = 1 << 16  # bytes of an answer
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where to ask, not where to listen
 
 
@@ -33,7 +34,7 @@ def ask(settings: Settings) -> tuple[bool, dict[str, str]]:
     try:
         line.request("GET", "/readyz")
         answer = line.getresponse()
-        return answer.status == 200, _said(answer.status, json.loads(answer.read()))
+        return answer.status == 200, _said(answer.status, read_json(answer.read(_LARGEST)))
     except (OSError, HTTPException, ValueError) as error:
         reason = (
             f"no curator serves {settings.home} at {host}:{settings.port} ({error}): start it with `subn-curator serve`"

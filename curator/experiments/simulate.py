@@ -134,10 +134,10 @@ def _write_synthetic(experiment: Experiment, schema: Schema, simulation: Simulat
 
 
 def _evaluate(schema: Schema, real: Sequence[Codes], synthetic: Sequence[Codes]) -> dict[str, Any]:
-    return {
-        "warning": "computed from the real rows without noise: for experiments only, never to be published",
-        "average_2way_distance": average_distance(real, synthetic, schema.sizes, 2),
-    }
+    warning = "computed from the real rows without noise: for experiments only, never to be published"
+    if len(schema.attributes) < 2:  # a single attribute has no pairs
+        return {"warning": warning, "average_1way_distance": average_distance(real, synthetic, schema.sizes, 1)}
+    return {"warning": warning, "average_2way_distance": average_distance(real, synthetic, schema.sizes, 2)}
 
 
 def _manifest(simulation: Simulation, real_crypto: bool, seconds: float) -> dict[str, Any]:

@@ -97,8 +97,11 @@ def _summary(manifest: dict[str, Any], out: Path) -> list[str]:
         delta = f", delta {party['delta']}" if party["delta"] != "0" else ""
         lines.append(f"{party['name']}: {party['rows']:,} rows, {spent}{delta}")
     expected = manifest["predicted"]
-    if "evaluation" in manifest:
-        found = f"average error of all pairs of attributes: {manifest['evaluation']['average_2way_distance']:.4f}"
+    measured = manifest.get("evaluation", {})
+    if "average_1way_distance" in measured:
+        lines.append(f"error of the single attribute, which has no pairs: {measured['average_1way_distance']:.4f}")
+    elif measured:
+        found = f"average error of all pairs of attributes: {measured['average_2way_distance']:.4f}"
         lines.append(f"{found}, predicted {_predicted(expected)}")
     else:
         lines.append(f"average error of all pairs of attributes, predicted: {_predicted(expected)}")

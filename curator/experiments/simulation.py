@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from crypto.masking import TAG_BYTES
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey
@@ -24,7 +25,7 @@ from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes
 from protocol.run.curator import RunState, begin, receive, tasks
 from protocol.run.party import accept, answer, check
 from protocol.run.task_cost import task_cost
-from protocol.secure_sum.sums import CuratorSums, PartySums
+from protocol.secure_sum.sums import Contributed, CuratorSums, PartySums
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Codes
@@ -57,14 +58,16 @@ class ClearSums:
     """Contributions for `--crypto none`: the noise of the real protocol, but nothing hidden. For experiments only."""
 
     plan: Plan
+    me: int
     keeps_noise: bool
 
-    def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> bytes:
+    def contribute(self, layout: Layout, values: Vector, _context: bytes, stream: Stream) -> Contributed:
         if self.plan.noise_mode.uses_paillier:
             noise = self.plan.noise_mode.own_noise(layout, stream) if self.keeps_noise else np.zeros_like(values)
         else:
             noise = self.plan.noise_mode.own_noise(layout, stream)
-        return words_to_bytes((values + noise).view(np.uint64))
+        tags = tuple(bytes(TAG_BYTES * (other != self.me)) for other in range(self.plan.parties))
+        return Contributed(words_to_bytes((values + noise).view(np.uint64)), tags)
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,6 @@ def _parties(
     parties = []
     for me, (own, identity) in enumerate(zip(codes, identities, strict=True)):
         rows = Rows(terms.domain, terms.encoding.encode(list(own)))
-        clear = None if real_crypto else ClearSums(terms.plan, me in keeping)
+        clear = None if real_crypto else ClearSums(terms.plan, me, me in keeping)
         parties.append(_Party(terms, me, identity, rows, stream.child(f"party {me}"), clear))
     return parties

@@ -6,11 +6,12 @@ A curator that was restored from an older backup repeats the tasks whose answers
 the same bytes: nobody spends twice. A backup is not restored into a home that knows more.
 """
 
-import json
+import gzip
 import os
 import sqlite3
 import tarfile
 import tempfile
+import zlib
 from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -27,12 +28,14 @@ from curator.settings import Settings
 from curator.store.store import Store
 from curator.store.tables import codes, events, operator_keys, parties, runs, schemas
 from protocol.exact import canonical_json
+from protocol.outside_json import read_json
 
 CONTENTS = "backup.json"
 DATABASE = "curator.db"
 FOLDERS = ("keys", "tls", "runs")
 _KIND, _VERSION = "dp-subn curator", 1
 _CHUNK = 1 << 20
+_DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
 _GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables to which rows are added
 
 
@@ -159,15 +162,16 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
     try:
         with tarfile.open(file, "r:gz") as archive:
             archive.extractall(folder, filter="data")  # nothing outside the folder, no links to elsewhere
-        contents: dict[str, Any] = json.loads((folder / CONTENTS).read_bytes())
+        contents: dict[str, Any] = read_json((folder / CONTENTS).read_bytes())
         is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
-        expected = dict(contents["files"])
-    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError, FileNotFoundError):
+        expected, inside = dict(contents["files"]), contents["database"] == "inside"
+    except (*_DAMAGED, ValueError, KeyError, TypeError, RecursionError, FileNotFoundError, FileExistsError):
         raise SettingsError(f"{file} is no backup of a curator, or is damaged: nothing was restored") from None
     if not is_known:
         raise SettingsError(f"{file} is a backup of something else, or of a later version: nothing was restored")
     (folder / CONTENTS).unlink()
-    if {str(one.relative_to(folder)): _digest(one) for one in _files(folder)} != expected:
+    found = {str(one.relative_to(folder)): _digest(one) for one in _files(folder)}
+    if found != expected or inside != (DATABASE in found):
         raise SettingsError(f"{file} is damaged: its contents do not match its list of contents; nothing was restored")
     return contents
 

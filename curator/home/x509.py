@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
@@ -101,8 +102,8 @@ def certificates_in(pem: str, where: str) -> list[x509.Certificate]:
 def key_in(pem: str, where: str) -> CertificateIssuerPrivateKeyTypes:
     try:
         key = load_pem_private_key(pem.encode(), password=None)
-    except (ValueError, TypeError):
-        raise SettingsError(f"{where} holds no private key in PEM form without a password") from None
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise SettingsError(f"{where} holds no private key in PEM form without a password, of a known kind") from None
     return key  # type: ignore[return-value]
 
 

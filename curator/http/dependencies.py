@@ -16,6 +16,7 @@ from curator.errors import NotAuthenticated, WrongVersion
 from curator.service import Service
 from protocol.messages.http import Enrolment
 from protocol.messages.signatures import (
+    DIGEST_HEADER,
     NONCE_HEADER,
     PARTY_HEADER,
     SIGNATURE_HEADER,
@@ -25,6 +26,7 @@ from protocol.messages.signatures import (
 from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
 
 COOKIE = "subn_session"  # of an operator's browser
+_SIGNED_HEADERS = PARTY_HEADER, TIME_HEADER, NONCE_HEADER, DIGEST_HEADER, SIGNATURE_HEADER
 _AGENT = re.compile(r"dp-subn/([0-9A-Za-z.+-]{1,40})", re.ASCII)
 _BEARER = HTTPBearer(auto_error=False, description="An operator's key: `subn-curator init` or `operator-key add`.")
 _SIGNED = APIKeyHeader(
@@ -32,8 +34,9 @@ _SIGNED = APIKeyHeader(
     scheme_name="PartySignature",
     auto_error=False,
     description=(
-        f"A party's Ed25519 signature over method, target, body, name, time, nonce and version, with {PARTY_HEADER}, "
-        f"{TIME_HEADER} (milliseconds since 1970), {NONCE_HEADER} (16 to 64 letters, used once) and {VERSION_HEADER}."
+        "A party's Ed25519 signature over method, target, digest of the body, name, time, nonce and version, with "
+        f"{DIGEST_HEADER} (the body's SHA-256 in hexadecimal digits), {PARTY_HEADER}, {TIME_HEADER} (milliseconds "
+        f"since 1970), {NONCE_HEADER} (16 to 64 letters, used once) and {VERSION_HEADER}."
     ),
 )
 _Signature = Annotated[str | None, Security(_SIGNED)]
@@ -45,17 +48,23 @@ def service_of(request: Request) -> Service:
     return found
 
 
-async def signed_party(request: Request, signature: _Signature) -> str:
-    """Return the name of the enrolled party that signed this request."""
-    signed = await _signed_request(request, signature)
+async def admit_party(request: Request) -> str:
+    """Return the name of the enrolled party that signed this request, and note it. The body is not read."""
+    signed = _signed_request(request)
     name = await run_in_threadpool(service_of(request).authentication.party, signed)
     request.state.party = name
     return name
 
 
-async def newcomer(request: Request, signature: _Signature, body: Enrolment) -> Enrolment:
+async def signed_party(request: Request, _signature: _Signature) -> str:
+    """Return the name of the enrolled party that signed this request."""
+    found: str | None = getattr(request.state, "party", None)
+    return await admit_party(request) if found is None else found
+
+
+async def newcomer(request: Request, _signature: _Signature, body: Enrolment) -> Enrolment:
     """Return an enrolment, after checking that it is signed with the key that it contains."""
-    signed = await _signed_request(request, signature)
+    signed = _signed_request(request)
     if signed.sender != body.name:
         raise NotAuthenticated(f"{PARTY_HEADER} and the enrolment give different names: sign with the name that enrols")
     await run_in_threadpool(service_of(request).authentication.newcomer, signed, bytes.fromhex(body.signing_key))
@@ -63,16 +72,27 @@ async def newcomer(request: Request, signature: _Signature, body: Enrolment) -> 
     return body
 
 
-async def operator(request: Request, credentials: Key) -> str:
-    """Return the label of the operator's key. A browser's session may be used instead of the key, for reading only."""
+async def admit_operator(request: Request) -> str:
+    """Return the label of the operator's key, and note it. The body is not read.
+
+    A browser's session may be used instead of the key, for reading only.
+    """
     _check_version(request)
-    token = request.cookies.get(COOKIE)
-    if credentials is None and token and request.method == "GET":
-        return (await run_in_threadpool(service_of(request).sessions.find, token)).label
-    if credentials is None:
+    credentials, token = await _BEARER(request), request.cookies.get(COOKIE)
+    if credentials is not None:
+        label: str = await run_in_threadpool(service_of(request).authentication.operator, credentials.credentials)
+    elif token and request.method == "GET":
+        label = (await run_in_threadpool(service_of(request).sessions.find, token)).label
+    else:
         raise NotAuthenticated('an operator\'s key is needed: send "Authorization: Bearer KEY"')
-    label: str = await run_in_threadpool(service_of(request).authentication.operator, credentials.credentials)
+    request.state.operator = label
     return label
+
+
+async def operator(request: Request, _credentials: Key) -> str:
+    """Return the label of the operator's key."""
+    found: str | None = getattr(request.state, "operator", None)
+    return await admit_operator(request) if found is None else found
 
 
 async def anybody_of(request: Request, signature: _Signature, credentials: Key) -> str | None:
@@ -83,20 +103,20 @@ async def anybody_of(request: Request, signature: _Signature, credentials: Key) 
     return None
 
 
-async def _signed_request(request: Request, signature: str | None) -> SignedRequest:
+def _signed_request(request: Request) -> SignedRequest:
     headers = request.headers
     _check_version(request)
-    absent = [name for name in (PARTY_HEADER, TIME_HEADER, NONCE_HEADER, SIGNATURE_HEADER) if not headers.get(name)]
-    if absent or signature is None:
+    absent = [name for name in _SIGNED_HEADERS if not headers.get(name)]
+    if absent:
         raise NotAuthenticated(f"the request is not signed: {', '.join(absent)} missing; parties sign every request")
     return SignedRequest(
         method=request.method,
         target=_target(request.scope),
-        body=await request.body(),
+        body_digest=headers[DIGEST_HEADER],
         sender=_name(headers[PARTY_HEADER]),
         time_ms=headers[TIME_HEADER],
         nonce=headers[NONCE_HEADER],
-        signature=signature,
+        signature=headers[SIGNATURE_HEADER],
         version=headers.get(VERSION_HEADER, ""),
         software=_software(headers.get("User-Agent", "")),
     )

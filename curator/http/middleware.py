@@ -1,4 +1,4 @@
-"""Middleware for every HTTP exchange: size limits, security headers, the curator's signature, one log line.
+"""Middleware for every HTTP exchange: the way through a proxy, security headers, the curator's signature, one log line.
 
 It does not know routes. It is plain ASGI, so that streamed answers are not buffered.
 """
@@ -9,7 +9,6 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 from time import perf_counter
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crypto.signing import SigningKey, sign
@@ -24,7 +23,6 @@ from protocol.messages.signatures import (
 )
 from protocol.messages.versions import SPOKEN
 
-LARGEST_JSON = 2 << 20
 _SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -36,11 +34,6 @@ _SECURITY = {
 _ERRORS_FROM = 400
 _HEALTH = ("/healthz", "/readyz")
 _log = logging.getLogger("curator.http")
-
-
-class BodyTooLarge(HTTPException):
-    def __init__(self, largest: int) -> None:
-        super().__init__(413, f"the body is larger than {largest:,} bytes: send at most that many")
 
 
 class OnlyFromProxy:
@@ -70,35 +63,6 @@ class OnlyFromProxy:
         address = ip_address(scope["client"][0])
         came_by = Headers(scope=scope).get("x-forwarded-proto", "")
         return came_by == "https" and any(address in network for network in self._proxies)
-
-
-class BodyLimit:
-    """Refuse a body as soon as it exceeds the limit that `largest` returns for its method and path."""
-
-    def __init__(self, app: ASGIApp, largest: Callable[[str, str], int]) -> None:
-        self._app, self._largest = app, largest
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            receive = _limited(scope, receive, self._largest(scope["method"], scope["path"]))
-        await self._app(scope, receive, send)
-
-
-def _limited(scope: Scope, receive: Receive, largest: int) -> Receive:
-    announced = Headers(scope=scope).get("content-length", "0")
-    taken = 0
-
-    async def limited() -> Message:
-        nonlocal taken
-        if announced.isdigit() and int(announced[:20]) > largest:
-            raise BodyTooLarge(largest)
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > largest:
-            raise BodyTooLarge(largest)
-        return message
-
-    return limited
 
 
 class SecurityHeaders:

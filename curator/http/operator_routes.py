@@ -13,8 +13,9 @@ from fastapi.sse import format_sse_event
 
 from curator import interface
 from curator.accounts import views
+from curator.http.abandoning import while_waited_for
+from curator.http.admission import OperatorRoute, SchemaRoute
 from curator.http.dependencies import After, Limit, Operator, TheService
-from curator.runs.planning import plan_forecast
 from curator.service import Service
 from protocol.exact import Hash
 from protocol.messages.http import PartyName, RunId
@@ -63,7 +64,8 @@ IdempotencyKey = Annotated[
 ]
 Wishes = Annotated[interface.PlanRequest, Body(openapi_examples=_PLANS)]
 
-router = APIRouter(prefix="/v1", tags=["operators"])
+router = APIRouter(prefix="/v1", tags=["operators"], route_class=OperatorRoute)
+publishing = APIRouter(prefix="/v1", tags=["operators"], route_class=SchemaRoute)
 
 
 # Parties
@@ -87,11 +89,11 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
 # Schemas
 
 
-@router.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
-async def add_schema(_operator: Operator, request: Request, service: TheService) -> interface.SchemaEntry:
+@publishing.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
+async def add_schema(_operator: Operator, request: Request, service: TheService) -> interface.AddedSchema:
     schema = await run_in_threadpool(Schema.parse, await request.body())
     await run_in_threadpool(service.registry.add_schema, schema)
-    return interface.SchemaEntry(hash=schema.hash, title=schema.title, attributes=len(schema.attributes))
+    return views.added_schema(schema)
 
 
 @router.get("/schemas", summary="All schemas")
@@ -101,15 +103,18 @@ def schemas(_operator: Operator, service: TheService, limit: Limit = 100, after:
 
 @router.get("/schemas/{hash}", summary="One schema", responses={200: {"description": "its canonical JSON"}})
 def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheService) -> dict[str, Any]:
-    return Response(service.registry.schema(hash).to_json(), media_type="application/json")  # type: ignore[return-value]
+    return Response(service.registry.schema_text(hash), media_type="application/json")  # type: ignore[return-value]
 
 
 # Plans and runs
 
 
 @router.post("/plans", summary="Price a run; nothing is kept or spent")
-def plan(_operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
-    return plan_forecast(service.orchestrator.plan(body))
+async def plan(request: Request, _operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
+    found = await while_waited_for(
+        request, lambda abandoned: service.orchestrator.planner.plan(body, abandoned=abandoned)
+    )
+    return found.forecast
 
 
 @router.post(

@@ -4,16 +4,20 @@ It does not know how answers are checked (`curator.runs.orchestrator`) or signat
 (`curator.accounts.authentication`).
 """
 
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, HTTPException, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crypto.signing import verify
+from curator.http.admission import AdmittingRoute, AnswerRoute, PartyRoute
+from curator.http.bodies import announced_bytes, received, write_body
 from curator.http.dependencies import Newcomer, Party, TheService
+from curator.runs.orchestrator import Orchestrator
+from curator.runs.spool import Question, no_room
 from protocol.messages import http
 from protocol.messages.http import LONGEST_POLL, DatasetName, RunId, StepName
-from protocol.messages.signatures import RECEIPT_HEADER, ROTATION, RUN_HEADER
+from protocol.messages.signatures import DIGEST_HEADER, RECEIPT_HEADER, ROTATION, RUN_HEADER
 from protocol.tables.schema import Schema
 
 OCTETS = "application/octet-stream"
@@ -25,16 +29,18 @@ _ANSWERED: dict[int | str, dict[str, Any]] = {
 }
 _BYTES = {"requestBody": {"required": True, "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}}}}
 
-router = APIRouter(prefix="/v1", tags=["parties"])
+newcomers = APIRouter(prefix="/v1", tags=["parties"], route_class=AdmittingRoute)
+router = APIRouter(prefix="/v1", tags=["parties"], route_class=PartyRoute)
+answers = APIRouter(prefix="/v1", tags=["parties"], route_class=AnswerRoute)
 
 
-@router.get("/introduction", summary="The curator's key and CA, for who can prove them")
+@newcomers.get("/introduction", summary="The curator's key and CA, for who can prove them")
 def introduction(service: TheService) -> http.Introduction:
     key, ca = service.introduction
     return http.Introduction(curator_key=key.hex(), ca=ca)
 
 
-@router.post("/enrolments", status_code=201, summary="Enrol with a one-time code")
+@newcomers.post("/enrolments", status_code=201, summary="Enrol with a one-time code")
 def enrol(body: Newcomer, service: TheService) -> http.Enrolled:
     keys = bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key)
     record = service.registry.enrol(body.code, body.name, *keys)
@@ -70,7 +76,7 @@ async def inbox(
     return Response(task, media_type=OCTETS, headers={RUN_HEADER: run})
 
 
-@router.put("/runs/{run}/outbox/{step:path}", status_code=204, summary="Answer a task", openapi_extra=_BYTES)
+@answers.put("/runs/{run}/outbox/{step:path}", status_code=204, summary="Answer a task", openapi_extra=_BYTES)
 async def deliver(
     request: Request,
     party: Party,
@@ -79,8 +85,26 @@ async def deliver(
     service: TheService,
     receipt: Annotated[http.Signature, Header(alias=RECEIPT_HEADER)],
 ) -> None:
-    body = await request.body()
-    await run_in_threadpool(service.orchestrator.deliver, run, step, party, body, bytes.fromhex(receipt))
+    """Take an answer that is expected now. A repetition of an accepted answer is not read again."""
+    size = announced_bytes(request.headers)
+    if size is None:
+        raise HTTPException(411, "an answer says how long it is: send Content-Length")
+    digest, orchestrator = request.headers[DIGEST_HEADER], service.orchestrator
+    if not await run_in_threadpool(orchestrator.awaits, run, step, party, digest, size):
+        return
+    with service.spool.place((run, step, party), size) as file:
+        try:
+            await write_body(received(request, size), file)
+        except OSError as error:
+            orchestrator.store_failed(failure := no_room(error))
+            raise failure from error
+        async with service.spool.turn(size):
+            await run_in_threadpool(_deliver, orchestrator, (run, step, party), file, bytes.fromhex(receipt))
+
+
+def _deliver(orchestrator: Orchestrator, question: Question, file: IO[bytes], receipt: bytes) -> None:
+    file.seek(0)
+    orchestrator.deliver(*question, file.read(), receipt)
 
 
 @router.get("/runs/mine", summary="The runs that this party is in")

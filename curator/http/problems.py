@@ -62,10 +62,13 @@ KINDS: dict[type[BaseException], Kind] = {
     curator.WrongVersion: Kind(400, "wrong-version", "The versions of the protocol differ"),
     curator.Forbidden: Kind(403, "forbidden", "The caller may not do this"),
     curator.NotFound: Kind(404, "not-found", "Not found"),
+    curator.TooLarge: Kind(413, "too-large", "The body is too large"),
     curator.Conflict: Kind(409, "conflict", "The request contradicts the present state"),
     curator.OtherBytes: Kind(409, "other-bytes", "Another answer to this step has been accepted"),
     curator.NotAsked: Kind(409, "not-asked", "The step does not wait for this party"),
     curator.RunEnded: Kind(409, "run-ended", "The run is over"),
+    curator.Abandoned: Kind(408, "abandoned", "Nobody waited for the answer"),
+    curator.Busy: Kind(503, "busy", "The curator is busy", LATER),
     curator.SettingsError: Kind(500, "settings", "The curator's settings cannot work"),
     curator.Displaced: Kind(503, "displaced", "Another curator serves the database now"),
     curator.StoreUnavailable: Kind(503, "store-unavailable", "The curator cannot store anything now", LATER),
@@ -112,6 +115,8 @@ def _complaint(found: Mapping[str, Any]) -> str:
     """Describe where the request is wrong and how. The value that was sent is not repeated."""
     place: Sequence[object] = found["loc"]
     named = ".".join(map(str, place))[:_LONGEST_PLACE]
+    if found["type"] == "json_invalid":
+        return f"body: this is not JSON that can be read: {found['ctx']['error']}"
     return f"{named}: {found['msg']}"
 
 

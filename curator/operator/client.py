@@ -3,7 +3,6 @@
 It does not know command lines.
 """
 
-import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from protocol.errors import OperatorError
 from protocol.messages.run_states import ENDS
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
+from protocol.outside_json import read_json
 from protocol.services.connection import check_address, distrust, hung_up
 
 _TIMEOUT = httpx.Timeout(30, read=120)
@@ -127,7 +127,7 @@ class CuratorClient:
                 for event in self._events_once(run, after):
                     yield event
                     after, failures = event["seq"], 0
-                if self.run(run)["state"] in ENDS:
+                if self.run(run).get("state") in ENDS:
                     return
             except (httpx.HTTPError, CuratorUnreachable) as error:
                 failures += 1
@@ -142,16 +142,29 @@ class CuratorClient:
             _refuse_problem(response)
             for line in response.iter_lines():
                 if line.startswith("data:"):
-                    yield json.loads(line.removeprefix("data:"))
+                    yield self._event(line.removeprefix("data:"))
+
+    def _event(self, text: str) -> dict[str, Any]:
+        try:
+            found = read_json(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or "seq" not in found:
+            raise self._no_curator("no event came back")
+        return found
 
     def _pages(self, path: str) -> Iterator[dict[str, Any]]:
         query: dict[str, Any] = {"limit": 100}
         while True:
             page = self._object("GET", path, params=query)
-            yield from page["items"]
-            if page["next"] is None:
+            try:
+                items, following = list(page["items"]), page["next"]
+            except (KeyError, TypeError):
+                raise self._no_curator("no list came back") from None
+            yield from items
+            if following is None:
                 return
-            query["after"] = page["next"]
+            query["after"] = following
 
     def _patiently(self, ask: Callable[[], dict[str, Any]], tries: int = 4) -> dict[str, Any]:
         for attempt in range(tries - 1):
@@ -171,8 +184,11 @@ class CuratorClient:
             return {}
         found = _json_object(response)
         if found is None:
-            raise CuratorUnreachable(f"{self._url} does not answer like a curator: no JSON object came back")
+            raise self._no_curator("no JSON object came back")
         return found
+
+    def _no_curator(self, what: str) -> CuratorUnreachable:
+        return CuratorUnreachable(f"{self._url} does not answer like a curator: {what}")
 
     def _unreachable(self, error: httpx.HTTPError) -> CuratorUnreachable:
         distrusted = distrust(self._url, error)
@@ -198,7 +214,7 @@ def _refuse_problem(response: httpx.Response) -> None:
 
 def _json_object(response: httpx.Response) -> dict[str, Any] | None:
     try:
-        found = response.json()
+        found = read_json(response.content)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

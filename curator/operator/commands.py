@@ -4,11 +4,10 @@ It does not know HTTP (`curator.operator.client`) or how progress is drawn (`cur
 """
 
 import argparse
-import json
 import os
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -106,6 +105,11 @@ def _get_options(get: argparse.ArgumentParser) -> None:
         type=int,
         metavar="M",
         help="draw M new tables (copy-1.csv, ...) from the published model, at no cost in privacy",
+    )
+    get.add_argument(
+        "--spreadsheet-safe",
+        action="store_true",
+        help="write a copy of each CSV file too (table.spreadsheet.csv) in which no cell is a formula",
     )
 
 
@@ -272,8 +276,20 @@ def _get(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     chosen.out.mkdir(parents=True, exist_ok=True)
     for name in names:
         client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)
-    paths = [str(chosen.out / name) for name in names]
+    paths = _with_safe_copies(chosen, [chosen.out / name for name in names])
     return say(chosen, {"files": paths}, *paths)
+
+
+def _with_safe_copies(chosen: argparse.Namespace, paths: Sequence[Path]) -> list[str]:
+    """Return the files, with a copy of each CSV file for spreadsheets if it was asked for."""
+    found = list(map(str, paths))
+    for path in paths:
+        if chosen.spreadsheet_safe and path.suffix == ".csv":
+            from curator.results.csv_files import write_for_spreadsheets  # takes long to import
+
+            write_for_spreadsheets(path, copy := path.with_suffix(".spreadsheet.csv"))
+            found.append(str(copy))
+    return found
 
 
 def _get_copies(client: "CuratorClient", chosen: argparse.Namespace) -> int:
@@ -284,13 +300,15 @@ def _get_copies(client: "CuratorClient", chosen: argparse.Namespace) -> int:
         )
     chosen.out.mkdir(parents=True, exist_ok=True)
     client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
-    plan = json.loads((chosen.out / "manifest.json").read_bytes())["manifest"]["plan"]
+    from protocol.outside_json import LARGEST_FILE, read_json  # takes long to import
+
+    plan = read_json((chosen.out / "manifest.json").read_bytes(), LARGEST_FILE)["manifest"]["plan"]
     rows = chosen.rows or plan["rows"]
     paths = [chosen.out / f"copy-{number}.csv" for number in range(1, chosen.copies + 1)]
     for path in paths:
         client.download(chosen.id, "table.csv", path, rows)
     rule = multiple_tables.rule(sum(member["rows"] for member in plan["members"]), rows)
-    files = list(map(str, paths))
+    files = _with_safe_copies(chosen, paths)
     lines = [*files, multiple_tables.PURPOSE, rule, multiple_tables.CONDITION]
     return say(chosen, {"files": files, "rows": rows, "rule": rule}, *lines)
 
@@ -324,7 +342,11 @@ def _list_schemas(client: "CuratorClient", chosen: argparse.Namespace) -> int:
 
 def _add_schema(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     found = client.add_schema(chosen.file.read_bytes())
-    return say(chosen, found, found["hash"])
+    careful = [
+        f"careful: a spreadsheet takes {text!r} for a formula; `subn get --spreadsheet-safe` writes a copy for it"
+        for text in found["like_formulas"]
+    ]
+    return say(chosen, found, found["hash"], *careful)
 
 
 def _show_schema(client: "CuratorClient", chosen: argparse.Namespace) -> int:

@@ -32,6 +32,7 @@ from curator.operator.progress import Screen, describe_plan, describe_run
 from protocol.errors import OperatorError, SubnError
 from protocol.messages.run_states import ENDS
 from protocol.options import PLAN_OPTIONS, Kind, PlanOption
+from protocol.outside_json import LARGEST_FILE, read_json
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.text import printable
 
@@ -200,10 +201,10 @@ class NotebookRun:
         return {name: [line[place] for line in lines] for place, name in enumerate(header)}
 
     def network(self) -> Any:
-        return json.loads(self.file("network.json"))
+        return read_json(self.file("network.json"), LARGEST_FILE)
 
     def report(self) -> Any:
-        return json.loads(self.file("report.json"))
+        return read_json(self.file("report.json"), LARGEST_FILE)
 
     def verify(self, curator_key: str | None = None) -> Manifest:
         """Verify signatures, budgets and the table's hash, then return the manifest. Raise ManifestError if not proved.

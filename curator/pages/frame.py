@@ -5,7 +5,7 @@ It does not know what a page shows.
 
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
 from fastapi import Depends, Form, Request, Response
@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from crypto.errors import CryptoError
 from curator.accounts.sessions import Session
 from curator.errors import Forbidden, NotAuthenticated
+from curator.http.bodies import SMALL, TINY, received
 from curator.http.dependencies import COOKIE, service_of
 from curator.http.problems import kind_of
 from curator.rendering.templating import render
@@ -40,11 +41,21 @@ def page(template: str, session: Session | None = None, status: int = 200, **val
 class PageRoute(APIRoute):
     """A route that renders errors as pages and sends anonymous visitors to sign in and back."""
 
+    largest: ClassVar[int] = SMALL
+
+    async def admit(self, request: Request) -> None:
+        """Refuse a form of a visitor who is not signed in, or of another site, before its body is read."""
+        await signed_in(request)
+        refuse_other_origins(request)
+
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
 
         async def handled(request: Request) -> Response:
             try:
+                if request.method == "POST":
+                    await self.admit(request)
+                    request = received(request, self.largest)
                 return await handle(request)
             except NotAuthenticated:
                 return to_sign_in(request)
@@ -61,6 +72,15 @@ class PageRoute(APIRoute):
         return handled
 
 
+class SignInRoute(PageRoute):
+    """A route for visitors who are not signed in yet."""
+
+    largest = TINY
+
+    async def admit(self, request: Request) -> None:
+        refuse_other_origins(request)
+
+
 def to_sign_in(request: Request) -> Response:
     back = request.url.path if request.method == "GET" and request.url.path != "/" else "/runs"
     target = f"/sign-in?then={quote(back, safe='/')}"
@@ -75,19 +95,21 @@ def _problem(status: int, title: str, detail: str) -> Response:
 
 async def signed_in(request: Request) -> Session:
     """Return the operator's session, found by the cookie."""
-    return await run_in_threadpool(service_of(request).sessions.find, request.cookies.get(COOKIE, ""))
+    found: Session = await run_in_threadpool(service_of(request).sessions.find, request.cookies.get(COOKIE, ""))
+    request.state.operator = found.label
+    return found
 
 
 SignedIn = Annotated[Session, Depends(signed_in)]
 
 
-async def sending(request: Request, session: SignedIn, form_token: Annotated[str, Form()] = "") -> Session:
+async def sending(session: SignedIn, form_token: Annotated[str, Form()] = "") -> Session:
     """Return the session of an operator who sends one of this server's own forms.
 
     Three checks protect a form, and each would be enough alone: browsers do not send the cookie from other sites
-    (SameSite), the browser names the page's origin, and the form carries a token that only this server's pages hold.
+    (SameSite), the browser names the page's origin (`PageRoute.admit`), and the form carries a token that only this
+    server's pages hold.
     """
-    refuse_other_origins(request)
     if form_token != session.form_token:
         raise Forbidden(
             "this form does not belong to your present session: go back, reload the page and send the form again"

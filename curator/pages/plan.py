@@ -3,10 +3,13 @@
 It does not know how plans are priced. It shows the answers of the JSON interface.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
+from threading import Event
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -16,12 +19,14 @@ from starlette.datastructures import ImmutableMultiDict
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from curator import interface
-from curator.accounts.registry import OfferRecord, SchemaRecord
+from curator.accounts.registry import SchemaRecord
+from curator.accounts.sessions import Session
+from curator.http.abandoning import while_waited_for
 from curator.http.dependencies import TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, form_values, page, see_other
 from curator.pages.plan_form import EPSILONS, fields, request_of
 from curator.pages.run_grid import dearest
-from curator.runs.planning import plan_forecast, request_digest
+from curator.runs.planning import request_digest
 from curator.service import Service
 from protocol.errors import PlanError, SubnError
 from protocol.plan.promises import odds_factor, promises
@@ -49,25 +54,32 @@ class StageTotal:
 
 @dataclass(frozen=True)
 class Offers:
-    """The chosen schema, and the rows that each party offers for it."""
+    """All schemas, those that most parties offer first, and the rows that each party offers for the chosen one.
 
-    schemas: list[SchemaRecord]
+    No schema is chosen unless the operator has chosen one: anybody who offers rows brings a schema along.
+    """
+
+    schemas: list[tuple[SchemaRecord, int]]  # with the number of parties that offer rows
     schema_hash: str
     rows: dict[str, int]
 
     @classmethod
     def of(cls, service: Service, filled: Filled) -> "Offers":
-        schemas, offers = service.registry.schemas(), service.registry.offers()
         revoked = {party.name for party in service.registry.parties() if party.revoked is not None}
-        offered = [offer for offer in offers if offer.party not in revoked]
-        wanted = str(filled.get("schema", "")) or _most_offered(schemas, offered)
+        offered = [offer for offer in service.registry.offers() if offer.party not in revoked]
+        parties = Counter(schema for schema, _ in {(offer.schema_hash, offer.party) for offer in offered})
+        schemas = [(one, parties[one.hash]) for one in service.registry.schemas()]
+        wanted = str(filled.get("schema", ""))
         rows = {offer.party: offer.rows for offer in offered if offer.schema_hash == wanted}
-        return cls(schemas, wanted, rows)
+        return cls(sorted(schemas, key=lambda one: -one[1]), wanted, rows)
 
 
 @router.get("/plan")
-def plan(request: Request, session: SignedIn, service: TheService) -> Response:
-    filled = request.query_params
+async def plan(request: Request, session: SignedIn, service: TheService) -> Response:
+    return await while_waited_for(request, partial(_plan, service, session, request.query_params))
+
+
+def _plan(service: Service, session: Session, filled: Filled, abandoned: Event) -> Response:
     offers = Offers.of(service, filled)
     chosen = set(filled.getlist("party")) or set(offers.rows)
     first, more = fields()
@@ -83,18 +95,22 @@ def plan(request: Request, session: SignedIn, service: TheService) -> Response:
         is_open=any(values[field.name] for field in more),
         epsilons=EPSILONS,
         key=filled.get("key") or Stream.system().take(16).hex(),
-        **_forecast(service, filled, offers),
+        **_forecast(service, filled, offers, abandoned),
     )
 
 
 @router.get("/plan/forecast")
-def forecast(request: Request, _session: SignedIn, service: TheService) -> Response:
+async def forecast(request: Request, _session: SignedIn, service: TheService) -> Response:
     """Show the forecast beside the form, each time that a setting changes."""
-    filled = request.query_params
-    response = page("plan_forecast.html", **_forecast(service, filled, Offers.of(service, filled)))
+    response = await while_waited_for(request, partial(_forecast_alone, service, request.query_params))
     shown = "&".join(part for part in request.url.query.split("&") if not part.startswith("form_token="))
     response.headers["HX-Replace-Url"] = f"/plan?{shown}"
     return response
+
+
+def _forecast_alone(service: Service, filled: Filled, abandoned: Event) -> Response:
+    offers = Offers.of(service, filled)
+    return page("plan_forecast.html", offers=offers, **_forecast(service, filled, offers, abandoned))
 
 
 @router.post("/runs")
@@ -113,19 +129,21 @@ def _start(service: Service, filled: Filled) -> str:
 
 def _request(filled: Filled, offers: Offers) -> interface.PlanRequest:
     if not offers.schema_hash:
-        raise PlanError("no party offers rows yet: enrol parties, and ask them to run `subn-party offer`")
+        raise PlanError("no schema is chosen: choose one, so that its parties can be asked")
     chosen = [name for name in filled.getlist("party") if name]
     values = form_values(filled)
     return request_of({"epsilon": "1"} | values, offers.schema_hash, chosen or None)
 
 
-def _forecast(service: Service, filled: Filled, offers: Offers) -> dict[str, Any]:
-    """Return the forecast, or the reason why the plan is refused."""
+def _forecast(service: Service, filled: Filled, offers: Offers, abandoned: Event) -> dict[str, Any]:
+    """Return the forecast, or the reason why the plan is refused. Without a schema nothing is worked out."""
+    if not offers.schema_hash:
+        return {"refused": None, "forecast": None}
     try:
-        terms = service.orchestrator.plan(_request(filled, offers))
+        planned = service.orchestrator.planner.plan(_request(filled, offers), abandoned=abandoned)
     except (SubnError, CryptoError) as error:
         return {"refused": str(error)}
-    found = plan_forecast(terms)
+    terms, found = planned.terms, planned.forecast
     return {
         "refused": None,
         "forecast": found,
@@ -153,9 +171,3 @@ def stage_totals(terms: Terms, steps: Sequence[interface.StepForecast]) -> list[
             error=max(errors, default=None),
         )
     return list(found.values())
-
-
-def _most_offered(schemas: Sequence[SchemaRecord], offers: Sequence[OfferRecord]) -> str:
-    """Return the hash of the schema that most parties offer; without any offer, the first known schema."""
-    counts = {schema.hash: sum(offer.schema_hash == schema.hash for offer in offers) for schema in schemas}
-    return max(counts, key=lambda one: counts[one]) if counts else ""

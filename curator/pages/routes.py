@@ -19,13 +19,14 @@ from curator.http.dependencies import COOKIE, TheService
 from curator.pages import parties as party_pages
 from curator.pages import plan as plan_page
 from curator.pages import runs as run_pages
-from curator.pages.frame import PageRoute, Sending, SignedIn, page, refuse_other_origins, see_other, with_cookie
+from curator.pages.frame import PageRoute, Sending, SignedIn, SignInRoute, page, see_other, with_cookie
 from protocol.services.glossary import Term, terms_in
 
 _STATIC = Path(__file__).parent / "static"
 _HOME = "/runs"
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+entrance = APIRouter(route_class=SignInRoute, include_in_schema=False)
 
 
 class _Files(StaticFiles):
@@ -38,7 +39,7 @@ class _Files(StaticFiles):
 
 
 def add_pages(app: FastAPI) -> None:
-    for part in (router, party_pages.router, plan_page.router, run_pages.router):
+    for part in (router, entrance, party_pages.router, plan_page.router, run_pages.router):
         app.include_router(part)
     app.mount("/static", _Files(directory=_STATIC), name="static")
 
@@ -53,16 +54,15 @@ def words(session: SignedIn) -> Response:
     return page("words.html", session, terms=_glossary())
 
 
-@router.get("/sign-in")
+@entrance.get("/sign-in")
 def sign_in(then: str = _HOME) -> Response:
     return page("sign_in.html", then=_own_path(then), wrong=None)
 
 
-@router.post("/sign-in")
+@entrance.post("/sign-in")
 async def begin(
     request: Request, service: TheService, key: Annotated[str, Form()] = "", then: Annotated[str, Form()] = _HOME
 ) -> Response:
-    refuse_other_origins(request)
     try:
         token = await run_in_threadpool(service.sessions.begin, key.strip(), Stream.system())
     except NotAuthenticated as error:

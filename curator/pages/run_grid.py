@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from curator import interface
+from protocol.errors import PARTIES
 from protocol.messages.run_states import ENDS
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
@@ -63,7 +64,7 @@ def _cell(run: interface.Run, party: str, due: Sequence[Step]) -> GridCell:
     part = f" {done} of {len(due)}" if len(due) > 1 else ""
     if not due:
         return GridCell("none", "–")
-    if run.step in names and party == run.culprit:
+    if run.step in names and party in (run.culprit or "").split(", "):
         return GridCell("bad", f"✗ {run.state.replace('_', ' ')}{part}")  # its answer may have been a refusal
     if done == len(due):
         return GridCell("done", "✓ done")
@@ -102,6 +103,11 @@ def advice(run: interface.Run) -> str | None:
         )
     if run.state == "failed" and who == "curator":
         return "Look into the curator's log for the reference above, and report it with the version of dp-subn."
+    if run.state == "failed" and who == PARTIES:
+        return (
+            "One of the parties sent other numbers than its masked counts, and nothing tells which. Ask all of them "
+            "for their version and log. Runs of other parties narrow it down, and each of them costs its own price."
+        )
     if run.state == "failed":
         return (
             f"Talk to {who}: its log and `subn-party audit` say what happened there. What other parties have spent "

@@ -9,11 +9,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
 from curator.files import PUBLIC, whole_file
 from protocol.errors import DataError
+from protocol.tables.spreadsheets import as_text
 
 
 @contextmanager
@@ -36,6 +38,15 @@ def _open_text(path: Path) -> TextIO:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
+
+
+def write_for_spreadsheets(source: Path, target: Path) -> None:
+    """Copy a table so that a spreadsheet computes nothing: cells that begin like a formula get an apostrophe."""
+    with opened_table(source) as (header, rows), whole_file(target, PUBLIC) as output:
+        file = TextIOWrapper(output, encoding="utf-8", newline="")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([as_text(cell) for cell in row] for row in chain([header], rows))
+        file.detach()  # also writes out the buffered text
 
 
 def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Sequence[str]]]) -> None:

@@ -25,6 +25,7 @@ from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.run.manifest import Cost, edges
 from protocol.stages.knowledge import Knowledge, counted_domain
+from protocol.tables.spreadsheets import formulas_in
 
 Json = dict[str, Any]
 _STYLE = (files("curator.rendering") / "templates" / "report.css").read_text(encoding="utf-8")
@@ -77,6 +78,7 @@ def _of_plan(terms: Terms, curator_key: bytes, finished: str) -> Json:
         "estimate": plan.estimate,
         "promises": [vars(promise) for promise in promises(plan)],
         "not_promised": list(not_promised()),
+        "like_formulas": formulas_in(terms.schema),
     }
 
 

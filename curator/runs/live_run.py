@@ -15,7 +15,7 @@ from curator.errors import NotAsked
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages.tasks import Refusal, Reply, decode, encode
 from protocol.plan.step import Step
-from protocol.run.curator import RunState, move_on, take, tasks
+from protocol.run.curator import RunState, largest_reply, move_on, take, tasks
 from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import CuratorSums
 
@@ -123,6 +123,11 @@ class LiveRun:
             raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
         return number, due
 
+    def largest_answer(self, party: str, step: str) -> int:
+        """Return an upper bound on the bytes of this party's answer to the step. Raise NotAsked as `expect` does."""
+        number, _ = self.expect(party, step)
+        return largest_reply(self.at.state, number, self.opening)
+
     def move_to(self, following: Standing, now: int) -> None:
         if following.state.position != self.at.state.position:
             self.since = now
@@ -151,21 +156,31 @@ def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, o
 
 
 def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
-    """Return the run's state after one answer, or its ending. Raise OutOfTurn for an answer to another plan or step."""
+    """Return the run's state after one answer, or its ending."""
     name, at = live.names[party], live.at
     try:
         reply = cast(Reply, decode(body, name))
         if reply.plan != at.state.terms.plan_hash or reply.step != step.name:
+            # Its receipt says that these bytes are the answer to this step: nothing else will come.
             raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
         if isinstance(reply, Refusal):
-            return Ending("refused" if step.stage == "joining" else "failed", name, reply.reason)
+            return _refused(live, name, step, reply)
         return Standing(take(at.state, party, reply, live.opening), at.tasks)
-    except OutOfTurn:
-        raise
     except PeerError as error:
         return Ending("failed", error.culprit, str(error))
     except Exception as error:  # an unforeseen failure ends this run, not the service
         return internal(error, live.run, stream)
+
+
+def _refused(live: LiveRun, name: str, step: Step, refusal: Refusal) -> Ending:
+    """End a run that a party refuses. A party that accuses another one is named beside it: which of them is right?"""
+    state = "refused" if step.stage == "joining" else "failed"
+    if refusal.culprit in live.names and refusal.culprit != name:
+        both = ", ".join(one for one in live.names if one in (name, refusal.culprit))
+        return Ending(
+            state, both, f"{name} says: {refusal.reason}; one of the two is at fault, and nothing tells which"
+        )
+    return Ending(state, name, refusal.reason)
 
 
 def concluded(live: LiveRun, stream: Stream) -> Standing | Ending:
@@ -195,3 +210,10 @@ def internal(error: Exception, run: str, stream: Stream) -> Ending:
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
     _log.error("run %s, reference %s: %s at %s", run, reference, type(error).__name__, " < ".join(reversed(places)))
     return Ending("failed", CURATOR, f"an internal error; the curator's log says where, under reference {reference}")
+
+
+def trouble_of(error: Exception) -> str:
+    """Say what holds a run up: the store, or the disk for its results."""
+    if isinstance(error, OSError):
+        return f"results cannot be written: {error.strerror or type(error).__name__}"
+    return str(error)

@@ -17,16 +17,30 @@ from threading import Lock
 from time import perf_counter
 
 from curator import interface
+from curator.accounts.offered import keep_schema
 from curator.accounts.registry import Registry, refuse_changed_members
-from curator.errors import Conflict, Displaced, NotFound, OtherBytes, RunEnded, SettingsError, StoreUnavailable
+from curator.errors import Conflict, Displaced, NotFound, RunEnded, StoreUnavailable, TooLarge
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.results.publication import publish, stage_costs
-from curator.runs.live_run import Ending, LiveRun, Pause, Standing, concluded, internal, judged, said, too_late
-from curator.runs.planning import request_digest, terms_for
+from curator.runs.live_run import (
+    Ending,
+    LiveRun,
+    Pause,
+    Standing,
+    concluded,
+    internal,
+    judged,
+    said,
+    too_late,
+    trouble_of,
+)
+from curator.runs.planner import Planner
+from curator.runs.planning import request_digest
 from curator.runs.ports import Seams
-from curator.runs.receipts import check_receipt, cost_of
-from curator.runs.recovery import begun, rebuilt, run_name
+from curator.runs.receipts import check_receipt, cost_of, is_accepted
+from curator.runs.recovery import begun, check_keys, rebuilt, run_name
+from curator.runs.suspects import with_suspects
 from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.runs.views import RunViews
 from curator.settings import Settings
@@ -36,7 +50,6 @@ from curator.store.store import Store
 from protocol.plan.terms import Terms
 
 OPERATOR = "operator"
-_DRAFT = "draft"
 
 
 class Orchestrator:
@@ -46,28 +59,25 @@ class Orchestrator:
         self._store, self._keys, self.settings = store, keys, settings
         self._seams = seams or Seams()
         self.registry = Registry(store, self._seams.clock)
+        self.planner = Planner(self.registry, self._seams)
         self.views = RunViews(store)
         self.changed: Callable[[str], None] = lambda _run: None
-        self.worked_out: Callable[[int, float], None] = lambda _ciphertexts, _seconds: (
-            None
-        )  # called after every complete step
+        self.worked_out: Callable[[int, float], None] = lambda *_: None  # called after every complete step
         self.live: dict[str, LiveRun] = {}
         self._creating = Lock()
         self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
 
     # What operators do
 
-    def plan(self, request: PlanRequest, run: str = _DRAFT) -> Terms:
-        """Return the terms that a run of this request would have. Nothing is stored."""
-        schema = self.registry.schema(request.schema_hash)
-        members = self.registry.members(request.schema_hash, request.parties)
-        return terms_for(run, request, schema, members, self._seams.smallest_key)
-
     def create_run(self, request: PlanRequest, idempotency_key: str) -> tuple[str, bool]:
         """Return the run of this key, and whether it is new. Refuse a known key with another request."""
+        found = self._run_of_key(idempotency_key, request)
+        if found is not None:
+            return found, False
+        terms = self.planner.plan(request, run_name(self._seams)).terms
         with self._creating:
             found = self._run_of_key(idempotency_key, request)
-            return (found, False) if found is not None else (self._create(request, idempotency_key), True)
+            return (found, False) if found is not None else (self._create(terms, request, idempotency_key), True)
 
     def cancel(self, run: str, reason: str | None = None) -> None:
         live = self._active(run)
@@ -113,17 +123,33 @@ class Orchestrator:
                 return live.run, task
         return None
 
+    def awaits(self, run: str, step: str, party: str, digest: str, size: int) -> bool:
+        """Whether an answer of this digest and size is to be read: False if the run has it already.
+
+        Raise an error for any answer that the run does not wait for, so that none of it is read.
+        """
+        if is_accepted(self._store, run, step, party, digest):
+            return False
+        most = self._active(run, party).largest_answer(party, step)
+        if size > min(most, self.settings.largest_body):
+            raise TooLarge(
+                f"{party}'s answer to {step!r} has {size:,} bytes: at most {most:,} are expected, and this curator "
+                f"takes at most {self.settings.largest_body:,} (setting largest_body)"
+            )
+        return True
+
     def deliver(self, run: str, step: str, party: str, body: bytes, receipt: bytes) -> None:
         """Take a party's answer. After a step's last answer, `advance` computes the result of the step.
 
         Retry safety: a party may deliver the same bytes any number of times, also after a crash.
         """
-        if self._has(run, step, party, body):
+        digest = sha256(body).hexdigest()
+        if is_accepted(self._store, run, step, party, digest):
             return
         live = self._active(run, party)
         with live.lock:
-            if not self._has(run, step, party, body):
-                self._take(live, step, party, body, receipt)
+            if not is_accepted(self._store, run, step, party, digest):
+                self._take(live, step, party, body, digest, receipt)
         self.changed(run)
 
     # Complete steps
@@ -140,7 +166,7 @@ class Orchestrator:
         with live.at_work:
             if live.is_complete:
                 began = perf_counter()
-                outcome = concluded(live, self._seams.streams("reference"))
+                outcome = with_suspects(self._store, live.names, concluded(live, self._seams.streams("reference")))
                 self.worked_out(live.at.amounts["ciphertexts"] // len(live.at.tasks), perf_counter() - began)
                 with live.lock:
                     self._move(live, outcome)
@@ -180,7 +206,7 @@ class Orchestrator:
 
     def recover(self) -> None:
         """Rebuild all runs that have not ended. Refuse keys that do not belong to this store."""
-        self._check_keys()
+        check_keys(self._store, self._keys)
         with self._store.reading() as db:
             active = records.active_runs(db)
         for record in active:
@@ -198,13 +224,13 @@ class Orchestrator:
             raise Conflict(f"this idempotency key began run {found.id} with another request: use a new key")
         return None if found is None else found.id
 
-    def _create(self, request: PlanRequest, idempotency_key: str) -> str:
+    def _create(self, terms: Terms, request: PlanRequest, idempotency_key: str) -> str:
         settings = self.settings
         deadlines = request.join_seconds or settings.join_seconds, request.step_seconds or settings.step_seconds
-        terms = self.plan(request, run_name(self._seams))
         live, row = begun(terms, request, deadlines, self._keys, self._seams)
         with self._store.writing() as db:
             refuse_changed_members(db, terms.plan.members)
+            keep_schema(db, terms.schema, live.since)  # the last offer of it may have gone meanwhile
             write_beginning(db, live, row | {"idempotency_key": idempotency_key})
         self.live[live.run] = live
         said(live.run, "created", parties=list(live.names))
@@ -213,16 +239,6 @@ class Orchestrator:
         return live.run
 
     # Taking answers
-
-    def _has(self, run: str, step: str, party: str, body: bytes) -> bool:
-        with self._store.reading() as db:
-            found = records.find_reply(db, run, step, party)
-        digest = sha256(body).hexdigest()
-        if found is not None and found.digest != digest:
-            raise OtherBytes(
-                f"{party} has answered {step!r} with other bytes: SHA-256 {found.digest} was accepted, this is {digest}"
-            )
-        return found is not None
 
     def _active(self, run: str, party: str | None = None) -> LiveRun:
         """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""
@@ -242,7 +258,7 @@ class Orchestrator:
         assert found is not None
         return RunEnded(f"run {run} is over: {found.state}{f', {found.reason}' if found.reason else ''}")
 
-    def _take(self, live: LiveRun, step: str, party: str, body: bytes, receipt: bytes) -> None:
+    def _take(self, live: LiveRun, step: str, party: str, body: bytes, digest: str, receipt: bytes) -> None:
         """Check one answer and store it with its consequences. The caller holds the run's lock."""
         if live.ended:
             raise self._over(live.run)
@@ -250,7 +266,7 @@ class Orchestrator:
         charge, delta = cost_of(due, number, party, body)
         check_receipt(live.at.state.terms, number, due, (charge, delta), body, receipt)
         outcome = judged(live, number, due, body, self._seams.streams("reference"))
-        now, digest = self._seams.clock(), sha256(body).hexdigest()
+        now = self._seams.clock()
         answer = ReplyRecord(live.run, step, party, digest, len(body), str(charge), receipt, now, str(delta))
         try:
             with self._store.writing() as db:
@@ -319,7 +335,7 @@ class Orchestrator:
         """Pause the run, with everything that was stored, until the store or the disk works again."""
         now = self._seams.clock()
         if live.pause is None:
-            live.pause = Pause(now if since is None else since, _trouble(error))
+            live.pause = Pause(now if since is None else since, trouble_of(error))
             said(live.run, "paused", reason=live.pause.reason)
         live.pause.wait_longer(now)
         if not live.pause.noted:
@@ -380,21 +396,5 @@ class Orchestrator:
             records.change_run(db, live.run, deadline=live.deadline)
         self.live[live.run] = live
 
-    def _check_keys(self) -> None:
-        """Refuse other keys: secrets of runs open only under the old master key, and parties know the signing key."""
-        expected = {"master key": self._keys.fingerprint, records.SIGNING_KEY: self._keys.signing.public.hex()}
-        with self._store.writing() as db:
-            for name, value in expected.items():
-                if records.remember(db, name, value) != value:
-                    raise SettingsError(
-                        f"the curator's {name} is not the key of this database: restore the original key"
-                    )
-
     def _runs_in_memory(self) -> list[LiveRun]:
         return list(self.live.values())
-
-
-def _trouble(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return f"results cannot be written: {error.strerror or type(error).__name__}"
-    return str(error)

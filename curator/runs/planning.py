@@ -1,13 +1,19 @@
 """Make terms and their forecast from an operator's request and the parties' offers, and restore stored terms.
 
-It does not know runs, or where offers are stored.
+It does not know runs, where offers are stored, or which process works a plan out (`curator.runs.plan_workers`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Event
 
+from pydantic import BaseModel, ConfigDict
+
+from crypto import errors as crypto
 from crypto.paillier.public import SMALLEST_BITS
 from curator import interface
 from curator.interface import PlanRequest
+from protocol import errors as protocol
 from protocol.exact import canonical_json, digest
 from protocol.forecast.costs import forecast
 from protocol.forecast.error import predicted
@@ -16,19 +22,69 @@ from protocol.plan.plan import Member, Plan
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
+from protocol.stages.methods import terms_of
 from protocol.tables.schema import Schema
+
+_REFUSALS: Mapping[str, type[Exception]] = {
+    kind.__name__: kind
+    for module in (protocol, crypto)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, protocol.OperatorError | crypto.CryptoError)
+}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The terms that a run of a request would have, and their forecast."""
+
+    terms: Terms
+    forecast: interface.PlanForecast
+
+
+class Answer(BaseModel):
+    """A plan's forecast, or the reason why there is none: an error's name and text."""
+
+    forecast: interface.PlanForecast | None = None
+    refusal: tuple[str, str] | None = None
+
+
+class Wanted(BaseModel):
+    """A request, with everything that its plan depends on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    request: PlanRequest
+    schema_text: str
+    members: tuple[Member, ...]
+    smallest_key: int = SMALLEST_BITS
+
+    def terms(self) -> Terms:
+        """Return the terms of the request. Raise PlanError if it cannot be met."""
+        schema = Schema.parse(self.schema_text)
+        return planned(self.run, schema, self.members, smallest_key=self.smallest_key, **self.request.wishes())
+
+    def planned(self, answer: Answer) -> Planned:
+        """Return what another process has worked out, or raise its refusal here."""
+        if answer.forecast is None:
+            kind, text = answer.refusal or ("", "")
+            raise _REFUSALS.get(kind, protocol.PlanError)(text)
+        plan = Plan.model_validate_json(canonical_json(answer.forecast.plan))
+        return Planned(terms_of(plan, Schema.parse(self.schema_text)), answer.forecast)
+
+
+WorkOut = Callable[[Wanted, Event], Planned]  # gives up when the event is set: nobody waits for the plan any more
+
+
+def work_out_here(wanted: Wanted, _abandoned: Event) -> Planned:
+    """Work a plan out in this process and thread, however long that takes."""
+    terms = wanted.terms()
+    return Planned(terms, plan_forecast(terms))
 
 
 def request_digest(request: PlanRequest) -> str:
     """Return a digest that is equal for equal requests."""
     return digest(canonical_json(request.model_dump(mode="json", by_alias=True)))
-
-
-def terms_for(
-    run: str, request: PlanRequest, schema: Schema, members: Sequence[Member], smallest_key: int = SMALLEST_BITS
-) -> Terms:
-    """Return the terms of a request. Raise PlanError if it cannot be met."""
-    return planned(run, schema, members, smallest_key=smallest_key, **request.wishes())
 
 
 def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> Terms:

@@ -1,4 +1,4 @@
-"""Parts of the curator that tests and experiments replace: clock, randomness, cryptography, smallest key.
+"""Parts of the curator that are replaced: clock, randomness, cryptography and smallest key, where plans are made.
 
 It does not know how they are used.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from crypto.paillier.public import SMALLEST_BITS
 from crypto.randomness import Stream
 from curator.clock import Clock, system_clock
+from curator.runs.planning import WorkOut, work_out_here
 from curator.runs.run_crypto import PaillierCrypto, RunCrypto
 
 Streams = Callable[
@@ -26,3 +27,4 @@ class Seams:
     streams: Streams = system_streams
     crypto: RunCrypto = field(default_factory=PaillierCrypto)
     smallest_key: int = SMALLEST_BITS
+    work_out: WorkOut = work_out_here

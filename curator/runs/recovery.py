@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from crypto.randomness import KEY_BYTES
-from curator.accounts.registry import schema_text
+from curator.accounts.offered import schema_text
+from curator.errors import SettingsError
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.runs.live_run import LiveRun, Standing, replayed
@@ -17,6 +18,7 @@ from curator.runs.planning import request_digest, stored_terms
 from curator.runs.ports import Seams
 from curator.store import run_records as records
 from curator.store.run_records import RunRecord
+from curator.store.store import Store
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunKeys, begin
 
@@ -27,6 +29,15 @@ Row = dict[str, Any]
 def run_name(seams: Seams) -> str:
     """Return a new name. Names sort by the time of creation."""
     return f"{seams.clock():012x}-{seams.streams('run').take(4).hex()}"
+
+
+def check_keys(store: Store, keys: CuratorKeys) -> None:
+    """Refuse other keys: secrets of runs open only under the old master key, and parties know the signing key."""
+    expected = {"master key": keys.fingerprint, records.SIGNING_KEY: keys.signing.public.hex()}
+    with store.writing() as db:
+        for name, value in expected.items():
+            if records.remember(db, name, value) != value:
+                raise SettingsError(f"the curator's {name} is not the key of this database: restore the original key")
 
 
 def begun(

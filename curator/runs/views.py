@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from curator import interface
-from curator.accounts.registry import schema_text
+from curator.accounts.offered import schema_text
 from curator.clock import moment, moment_or_none
 from curator.errors import NotFound
 from curator.store import run_records as records

@@ -3,6 +3,7 @@
 It does not know rows. A published migration is never changed; a change of the tables is a new migration.
 """
 
+import json
 from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, Engine, inspect, text
@@ -20,6 +21,16 @@ def _execute(*statements: str) -> Migration:
             db.execute(text(statement.replace("BYTES", binary)))
 
     return run
+
+
+def _describe_schemas(db: Connection) -> None:
+    _execute(
+        "ALTER TABLE schemas ADD COLUMN attributes BIGINT NOT NULL DEFAULT 0",
+        "ALTER TABLE schemas ADD COLUMN published BIGINT NOT NULL DEFAULT 1",
+    )(db)
+    for schema in db.execute(text("SELECT hash, text FROM schemas")).all():
+        values = {"hash": schema.hash, "attributes": len(json.loads(schema.text).get("attributes", ()))}
+        db.execute(text("UPDATE schemas SET attributes = :attributes WHERE hash = :hash"), values)
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -67,6 +78,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     _execute("ALTER TABLE replies ADD COLUMN delta TEXT NOT NULL DEFAULT '0'"),
     # 5: the proof of a run's Paillier modulus
     _execute("ALTER TABLE runs ADD COLUMN modulus_proof BYTES"),
+    # 6: how many attributes a schema has, and whether it stays when nobody offers rows of it
+    _describe_schemas,
 )
 
 

@@ -120,6 +120,15 @@ def members_of(db: Connection, run: str) -> set[str]:
     return set(db.execute(select(members.c.party).where(members.c.run == run)).scalars())
 
 
+def rosters(db: Connection, **wanted: str) -> list[set[str]]:
+    """Return the parties of each run that has these values."""
+    found: dict[str, set[str]] = {}
+    query = select(members.c.run, members.c.party).join(runs, runs.c.id == members.c.run)
+    for run, party in db.execute(query.where(*(runs.c[name] == value for name, value in wanted.items()))):
+        found.setdefault(run, set()).add(party)
+    return list(found.values())
+
+
 def find_recovery(db: Connection, run: str) -> Recovery:
     return Recovery(**db.execute(select(*_RECOVERY_COLUMNS).where(runs.c.id == run)).mappings().one())
 

@@ -3,6 +3,7 @@
 It does not know what is stored (`curator.store.run_records`, `curator.accounts.registry`).
 """
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,9 @@ from curator.errors import CuratorError, SettingsError, StoreUnavailable
 from curator.store.migrations import migrate
 from curator.store.single_writer import SoleCurator
 from curator.store.tables import WRITING, make_engine
+
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")  # the last: a table that is not there
+_NOT_OURS = ("42P01", "42703", "XX001", "XX002")  # PostgreSQL: no such table or column, damaged data or index
 
 
 class Store:
@@ -88,7 +92,26 @@ def _translated() -> Iterator[None]:
         raise
     except (DBAPIError, PoolTimeout) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        raise StoreUnavailable(
-            f"the curator's database does not answer or takes nothing more ({type(cause).__name__}: {cause}); "
-            "nothing is lost: check its disk and connection, then try again"
-        ) from error
+        raise StoreUnavailable(f"{_trouble(cause)} ({type(cause).__name__}: {cause}); {_remedy(cause)}") from error
+
+
+def _trouble(cause: BaseException | None) -> str:
+    if _is_damaged(cause):
+        return "the curator's database is damaged, or is not the one that this program made"
+    return "the curator's database does not answer or takes nothing more"
+
+
+def _remedy(cause: BaseException | None) -> str:
+    if _is_damaged(cause):
+        return (
+            "stop the curator, keep a copy of its files, and restore the newest backup (`subn-curator restore`): what "
+            "was stored since then is lost here, and the parties' own ledgers keep what they spent"
+        )
+    return "what was confirmed is stored: check its disk and connection, then try again"
+
+
+def _is_damaged(cause: BaseException | None) -> bool:
+    """Whether the database answers that its contents are not those of a curator."""
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorname", "").startswith(_DAMAGED)
+    return getattr(cause, "sqlstate", None) in _NOT_OURS

@@ -77,6 +77,8 @@ schemas = Table(
     _needed("title", Text),
     _needed("text", Text),
     _needed("created", BigInteger),
+    _needed("attributes", BigInteger),  # how many
+    _needed("published", BigInteger),  # 1 if an operator added it; 0 if it came with an offer, and goes with the last
 )
 
 offers = Table(

@@ -7,8 +7,7 @@ checked against plan and schedule and priced by the party's own terms. Then the 
 computed. One transaction writes charge, bytes and kept state. Only then may anything leave.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -17,14 +16,14 @@ from crypto.randomness import Stream
 from crypto.signing import sign
 from party.answering import frozen_rows, saved_state
 from party.answering.invitation import JOINING, examined, loaded, place_in
+from party.answering.mistakes import accused_by, no_task_stops_the_party
 from party.answering.saved_state import Kept
 from party.books.audit import unlogged
 from party.books.ledger import REFUSAL, Request
 from party.books.ledger_tables import Amounts
 from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unreadable
 from party.home.home import OpenHome
-from party.logs import json_log, places
-from protocol.errors import CURATOR, DataError, FailedCheck, OutOfTurn, PeerError, PlanError, SubnError
+from protocol.errors import CURATOR, DataError, MalformedMessage, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.exact import digest
 from protocol.messages.http import SentReceipt
 from protocol.messages.signatures import RECEIPT, receipt_text
@@ -95,12 +94,19 @@ class Answering:
         The run that a task belongs to follows from its plan's hash. The name counts only where the plan is unknown.
         """
         self._catch_up()
-        task = decode(data, CURATOR)
-        if isinstance(task, Invitation):
-            return self._invited(task, digest(data))
-        if isinstance(task, StepTask):
-            return self._asked(run, task, digest(data))
-        raise OutOfTurn(CURATOR, f"sent {task.kind!r}, which only parties send")
+        try:
+            task = decode(data, CURATOR)
+            if isinstance(task, Invitation):
+                return self._invited(task, digest(data))
+            if not isinstance(task, StepTask):
+                raise OutOfTurn(CURATOR, f"sent {task.kind!r}, which only parties send")
+        except (MalformedMessage, OutOfTurn) as error:
+            return self._unread(run, digest(data), error)
+        return self._asked(run, task, digest(data))
+
+    def refuse_unread(self, run: str, plan: str, error: PeerError) -> Outgoing:
+        """Refuse an invitation that cannot be read: the curator named its run and its plan elsewhere."""
+        return self._object(run, None, (plan, JOINING), error)
 
     def decided(self) -> list[Outgoing]:
         """Answer the invitations that the data owner has decided, or that were decided before a kill."""
@@ -146,7 +152,7 @@ class Answering:
                 raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
             return self._answer_invitation(request, codes)
         except (AnsweredOtherwise, OutOfTurn) as error:
-            return self._object(run, self._ledger.request(run), task, error)
+            return self._object(run, self._ledger.request(run), (task.plan, task.step), error)
 
     def _judged(self, task: Invitation) -> tuple[Request, Sequence[Codes] | None]:
         """Judge a new invitation by the policy, log the verdict, then keep it; a kill in between logs it twice.
@@ -214,7 +220,7 @@ class Answering:
             if stored is not None and stored.request_digest != asked:
                 raise AnsweredOtherwise(CURATOR, f"asks for {task.step!r} of {run!r} again, but for something else")
         except PeerError as error:
-            return self._object(run, request, task, error)
+            return self._object(run, request, (task.plan, task.step), error)
         try:
             return self._stored(request, task.step) or self._answer(request, task, asked)
         except (PeerError, PlanError, PolicyRefusal) as error:
@@ -223,14 +229,14 @@ class Answering:
     def _answer(self, request: Request, task: StepTask, asked: str) -> Outgoing:
         joined = self._taken_up(request)
         state, terms = joined.kept.state, joined.terms
-        with _no_task_stops_the_party(task):
+        with no_task_stops_the_party(task.step):
             checked = check(state, task)
         step = checked.step
         if step.charge(state.me) > request.reserved:
             raise BudgetExhausted(
                 f"{step.name!r} costs {step.charge(state.me)}, {request.reserved} is set aside for it"
             )
-        with _no_task_stops_the_party(task):
+        with no_task_stops_the_party(task.step):
             state, reply = answer(state, checked, joined.rows, self._stream)
         keys = task.keys if isinstance(task, Count) and task.keys is not None else joined.kept.keys
         following = _Joined(terms, joined.rows, Kept(state, keys))
@@ -255,6 +261,19 @@ class Answering:
                 raise PolicyRefusal("this party cannot go on: the state that it kept of the run is damaged") from error
             self._joined[request.run] = _Joined(terms, Rows(terms.domain, terms.encoding.encode(codes)), found)
         return self._joined[request.run]
+
+    def _unread(self, run: str, asked: str, error: PeerError) -> Outgoing:
+        """Refuse bytes that are no task, as the step that is due in the run that the curator signed with them.
+
+        Raise the error where the ledger knows no such run, or nothing of it is due.
+        """
+        request = self._ledger.request(run)
+        if request is not None and request.state not in ("active", "ended"):
+            return self._decline(request, JOINING, asked, error)
+        due = self._taken_up(request).kept.state.due if request is not None and request.state == "active" else None
+        if request is None or due is None:
+            raise error
+        return self._decline(request, due.name, asked, error)
 
     # What leaves
 
@@ -288,30 +307,28 @@ class Answering:
     def _decline(self, request: Request, step: str, asked: str, error: SubnError) -> Outgoing:
         """Refuse as the step's answer, which ends the run."""
         reason = str(error)[:_LONGEST_REASON]
-        refusal = encode(Refusal(plan=request.plan_hash, step=step, reason=reason))
+        refusal = encode(Refusal(plan=request.plan_hash, step=step, reason=reason, culprit=accused_by(error)))
         data = self._ledger.decline(request.run, step, request_digest=asked, reply=refusal, reason=reason)
         self._note("refused", run=request.run, step=step, reason=reason)
         self._forget(request)
         return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
 
-    def _object(self, run: str, request: Request | None, task: Invitation | StepTask, error: SubnError) -> Outgoing:
+    def _object(self, run: str, request: Request | None, place: tuple[str, str], error: SubnError) -> Outgoing:
         """Refuse a task that has no place in a step: another task for an answered step, or for a run not joined.
 
-        It ends the run of `request`, if there is one.
+        `place` is the plan's hash and the step. It ends the run of `request`, if there is one.
         """
-        reason = str(error)[:_LONGEST_REASON]
-        self._audit.append("refused", run=run, step=task.step, reason=reason)
-        sent = self._outgoing(
-            run, task.plan, task.step, NOTHING, encode(Refusal(plan=task.plan, step=task.step, reason=reason))
-        )
+        reason, (plan, step) = str(error)[:_LONGEST_REASON], place
+        self._audit.append("refused", run=run, step=step, reason=reason)
+        sent = self._outgoing(run, plan, step, NOTHING, encode(Refusal(plan=plan, step=step, reason=reason)))
         if request is not None:
             self._ledger.settle(run, "refused", reason)
             self._forget(request)
         # Noted as a receipt that costs nothing, so that it is not taken for one that the ledger has lost.
         noted = SentReceipt.model_construct(  # the curator may call the run anything
             run=run,
-            plan=task.plan,
-            step=task.step,
+            plan=plan,
+            step=step,
             charge=Fraction(0),
             digest=digest(sent.reply),
             signature=sent.receipt.hex(),
@@ -379,18 +396,3 @@ def _why_refused(request: Request) -> str:
     if request.verdict == "refuse":
         return "; ".join(request.reasons)
     return request.reason or "the data owner does not want to take part"
-
-
-@contextmanager
-def _no_task_stops_the_party(task: StepTask) -> Iterator[None]:
-    """Decline a task that raises an unforeseen error: a party that stops would find it in its inbox again.
-
-    Privacy: the curator is not told what went wrong, as that might depend on rows; the log says where it happened.
-    """
-    try:
-        yield
-    except SubnError:
-        raise
-    except Exception as error:  # whatever it is, a party that stops would find the task in its inbox again
-        json_log("mistake", step=task.step, kind=type(error).__name__, at=places(error))
-        raise FailedCheck(CURATOR, f"asks in {task.step!r} for something that this party cannot work out") from error

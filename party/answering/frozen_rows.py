@@ -46,8 +46,17 @@ def thaw(folder: Path, plan_hash: str, schema: Schema) -> list[Codes]:
     body, checksum = data[:-32], data[-32:]
     if sha256(body).digest() != checksum:
         raise Unreadable(f"{path}: the run's rows are damaged; the run cannot go on")
+    try:
+        return _columns(body, schema)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Unreadable(f"{path}: the run's rows are not as this program writes them; the run cannot go on") from None
+
+
+def _columns(body: bytes, schema: Schema) -> list[Codes]:
     header, _, columns = body.partition(b"\n")
     rows, position, codes = json.loads(header)["rows"], 0, []
+    if rows < 1:
+        raise ValueError("expected at least one row")
     for attribute in schema.attributes:
         kind = np.dtype(attribute.code_type).newbyteorder("<")
         codes.append(np.frombuffer(columns, kind, rows, position).astype(attribute.code_type))

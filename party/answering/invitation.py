@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from party import source
+from party.answering.mistakes import no_task_stops_the_party
 from party.answering.policy import Verdict, judge
 from party.errors import PolicyRefusal
 from party.home.home import OpenHome
@@ -80,7 +81,8 @@ def place_in(opened: OpenHome, terms: Terms) -> int:
 def _agreed(task: Invitation, smallest_key: int) -> Terms:
     if task.plan != task.proposal.hash() or task.step != JOINING:
         raise FailedCheck(CURATOR, "invites under the hash of another plan, or to another step than joining")
-    return agree(task.proposal, Schema.parse(task.schema_text), smallest_key)
+    with no_task_stops_the_party(task.step):
+        return agree(task.proposal, Schema.parse(task.schema_text), smallest_key)
 
 
 def _check_rows(terms: Terms, me: int, codes: Sequence[Codes]) -> None:

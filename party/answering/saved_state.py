@@ -71,7 +71,7 @@ def from_bytes(
         share = _bytes(content["share"])
         noise = dict(_noise_table(entry) for entry in content["noise"])
         answered = int(content["answered"])
-    except (ValueError, KeyError, TypeError, ValidationError, MalformedKey):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, ValidationError, MalformedKey):
         # The bytes are secret: the error repeats none of them.
         raise Unreadable("the state kept of this run is damaged; the run cannot go on") from None
     state = PartyState(terms, me, identity, run_key, run_keys, share, answered, sums, noise)

@@ -120,7 +120,7 @@ def entries(path: Path) -> Iterator[dict[str, Any]]:
     """The finished lines, oldest first."""
     for line in _lines(path):
         if line.endswith(b"\n"):
-            yield json.loads(line)
+            yield _entry(line)
 
 
 def readable(path: Path) -> Iterator[dict[str, Any]]:
@@ -138,7 +138,13 @@ def holds(entry: dict[str, Any], text: str) -> bool:
 
 def unlogged(path: Path, answers: Iterable[Entry]) -> list[Entry]:
     """Answers in the ledger that are not in the log, because a kill came between the two or the log was cut."""
-    told = list(entries(path))
+    try:
+        told = list(entries(path))
+    except ValueError:
+        raise Unreadable(
+            f"{path}: a line is no entry of this log, so that nobody knows which answers the log tells of; keep it as "
+            "it is, find out who changed it, and move it away to go on"
+        ) from None
     logged = {(e["run"], e["step"], e["reply"]) for e in told if e["event"] == "answered"}
     refused = {(e["run"], e["step"]) for e in told if e["event"] == "refused"}
     return [
@@ -156,9 +162,20 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield from file
 
 
+def _entry(line: bytes) -> dict[str, Any]:
+    """The entry of a line; ValueError if the line is none."""
+    try:
+        found = json.loads(line)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    return found
+
+
 def _break(line: bytes, number: int, previous: str) -> str:
     try:
-        entry = json.loads(line)
+        entry = _entry(line)
         if canonical_json(entry) != line:
             return "is not written as this log writes"
         found = entry["seq"], entry["previous"]

@@ -16,6 +16,7 @@ from party.home import settings
 from party.home.home import open_home
 from party.home.layout import Home
 from party.home.tokens import TOKEN_FILE, token_of
+from protocol.outside_json import read_json
 
 _SECONDS = 10.0
 
@@ -61,4 +62,4 @@ def _path_from(url: str, home: Path) -> str:
         raise Unreachable(f"{url} does not answer ({type(error).__name__}): start `subn-party serve` again") from None
     if answer.status_code != httpx.codes.OK:
         raise Unreachable(f"{url} does not accept this home's {TOKEN_FILE}: another party or program listens there")
-    return str(answer.json()["path"])
+    return str(read_json(answer.content)["path"])

@@ -3,7 +3,6 @@
 It does not know what keeps a service from working: it repeats what the service says.
 """
 
-import json
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,9 +10,11 @@ from urllib.parse import urlsplit
 from party.commands.result import Result
 from party.home.layout import Home
 from party.home.settings import load
+from protocol.outside_json import read_json
 
 _LOOPBACK = "127.0.0.1"
 _PATIENCE = 5.0  # seconds
+_LARGEST = 1 << 16  # bytes of an answer
 
 
 def ready(home: Home, _chosen: Any) -> Result:
@@ -22,7 +23,7 @@ def ready(home: Home, _chosen: Any) -> Result:
     try:
         line.request("GET", "/readyz")
         answer = line.getresponse()
-        found = _said(json.loads(answer.read()))
+        found = _said(read_json(answer.read(_LARGEST)))
     except (OSError, HTTPException, ValueError) as error:
         reason = f"the service does not answer at {_LOOPBACK}:{port} ({error}): start it with `subn-party serve`"
         return Result({"status": "not ready", "reason": reason}, [f"not ready: {reason}"], 1)

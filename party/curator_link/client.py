@@ -4,7 +4,6 @@ It does not know runs, tasks or the ledger.
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
@@ -22,6 +21,7 @@ from party.curator_link.tls import trusting
 from party.errors import Declined, TalkError, Unreachable, Untrusted
 from party.logs import Log, silent
 from protocol.errors import CURATOR
+from protocol.exact import digest
 from protocol.identity import Identity
 from protocol.messages.http import (
     Asked,
@@ -36,6 +36,7 @@ from protocol.messages.http import (
 )
 from protocol.messages.signatures import (
     CURATOR_SIGNATURE_HEADER,
+    DIGEST_HEADER,
     NONCE_HEADER,
     PARTY_HEADER,
     RECEIPT_HEADER,
@@ -50,6 +51,7 @@ from protocol.messages.signatures import (
     response_text,
 )
 from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
+from protocol.outside_json import complaint, read_as, read_json
 from protocol.services.connection import check_address, distrust, hung_up
 
 NONCE_BYTES = 16
@@ -58,6 +60,7 @@ _CONNECT_SECONDS = 10.0
 _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
 _LATER = (408, 425, 429)
 _LONGEST_ECHO = 500
+_LARGEST_PROBLEM = 1 << 16
 _SOFTWARE = f"dp-subn/{version('dp-subn')}"
 
 Found = TypeVar("Found")
@@ -220,11 +223,13 @@ class Curator:
     def _signed(self, request: httpx.Request, body: bytes, nonce: str) -> dict[str, str]:
         now = int(self._clock() * 1000)
         target, spoken = request.url.raw_path.decode(), str(SPOKEN)
-        text = request_text(request.method, target, body, self._name, now, nonce, spoken)
+        body_digest = digest(body)
+        text = request_text(request.method, target, body_digest, self._name, now, nonce, spoken)
         return {
             PARTY_HEADER: quote(self._name),
             TIME_HEADER: str(now),
             NONCE_HEADER: nonce,
+            DIGEST_HEADER: body_digest,
             SIGNATURE_HEADER: sign(self._key, REQUEST, text).hex(),
             VERSION_HEADER: spoken,
             "User-Agent": _SOFTWARE,  # shown to the operator
@@ -252,18 +257,15 @@ def _check_version(answer: httpx.Response) -> None:
 
 def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:
     try:
-        return kind.validate_json(answer.content, extra="ignore")  # a later curator may say more
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "its answer"
-        raise TalkError(
-            f"the curator's answer cannot be read: {where}: {first['msg']}; update one of the two"
-        ) from None
+        return read_as(kind, answer.content, extra="ignore")  # a later curator may say more
+    except ValueError as error:
+        said = complaint(error, "its answer")
+        raise TalkError(f"the curator's answer cannot be read: {said}; update one of the two") from None
 
 
 def _json_object(answer: httpx.Response) -> dict[str, Any]:
     try:
-        found = json.loads(answer.content)
+        found = read_json(answer.content, _LARGEST_PROBLEM)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -7,12 +7,13 @@ import asyncio
 import ssl
 
 import httpx
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 
 from party.curator_link.tls import trusting, trusting_nobody
 from party.errors import Unreachable, Untrusted
 from protocol.messages.http import Introduction
 from protocol.messages.pins import pin_of
+from protocol.outside_json import read_as
 from protocol.services.connection import check_address, distrust, hung_up
 
 _LARGEST = 1 << 16  # bytes; a certificate or a few
@@ -24,8 +25,8 @@ def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = 
     check_address(url)
     answer = asyncio.run(_asked(url, transport))
     try:
-        found = Introduction.model_validate_json(answer, extra="ignore")
-    except ValidationError:
+        found = read_as(TypeAdapter(Introduction), answer, _LARGEST, extra="ignore")
+    except ValueError:
         raise Untrusted(f"{url} does not introduce itself as a curator does: check host and port") from None
     key = bytes.fromhex(found.curator_key)
     if pin_of(key, found.ca) != pin:

@@ -7,12 +7,13 @@ A restored backup may be older than the last answers. It is refused on a home th
 starts on an older ledger stops until the missing answers have been charged (`party.rollback.check_not_rolled_back`).
 """
 
-import json
+import gzip
 import os
 import shutil
 import sqlite3
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterable
 from contextlib import closing
 from hashlib import sha256
@@ -29,10 +30,12 @@ from party.home.layout import SETTINGS_FILE, Home
 from party.home.lock import served_alone
 from party.logs import utc_now
 from protocol.exact import canonical_json
+from protocol.outside_json import read_json
 
 CONTENTS = "backup.json"
 _KIND, _VERSION = "dp-subn party", 1
 _SECRET_MODE = 0o600
+_DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
 _WAY_OUT = (
     "If its ledger is damaged, move it away (ledger.db, ledger.db-wal, ledger.db-shm), restore again, and charge what "
     "is missing with `subn-party ledger acknowledge`"
@@ -176,10 +179,10 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     try:
         with tarfile.open(file, "r:gz") as archive:
             members = {one.name: data.read() for one in archive if (data := archive.extractfile(one)) is not None}
-        contents = json.loads(members.pop(CONTENTS))
+        contents = read_json(members.pop(CONTENTS))
         is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
-        expected = contents["files"]
-    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError):
+        expected, _ = contents["files"], contents["made"]
+    except (*_DAMAGED, ValueError, KeyError, TypeError, RecursionError):
         raise Unreadable(f"{file} is no backup of a party, or is damaged: nothing was restored") from None
     if not is_known:
         raise Unreadable(f"{file} is a backup of something else, or of a later version: nothing was restored")

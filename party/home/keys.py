@@ -85,7 +85,7 @@ def _read(path: Path) -> OwnKeys:
             ExchangeKey.from_bytes(bytes.fromhex(content["exchange_key"])),
         )
         return OwnKeys(identity, tuple(bytes.fromhex(key) for key in content["retired"]))
-    except (ValueError, KeyError, TypeError, MalformedKey):
+    except (ValueError, KeyError, TypeError, RecursionError, MalformedKey):
         # The file's content is secret: the error repeats none of it.
         raise SettingsError(f"{path} does not hold this party's keys: restore it from your backup") from None
 

@@ -17,7 +17,7 @@ OPEN_PATHS = (
     "/readyz",
     "/metrics",
 )  # for machines, under any host name; the answers hold nothing of the rows
-_READING = ("GET", "HEAD")
+READING = ("GET", "HEAD")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
@@ -58,7 +58,7 @@ def _refusal(method: str, headers: Headers) -> PlainTextResponse | None:
     host, origin = headers.get("host", ""), headers.get("origin")
     if name_in(host) not in OWN_NAMES:
         return PlainTextResponse("these pages are for this machine only: ask for 127.0.0.1 or localhost\n", 421)
-    if method not in _READING and origin not in (None, f"http://{host}", f"https://{host}"):
+    if method not in READING and origin not in (None, f"http://{host}", f"https://{host}"):
         return PlainTextResponse("this was sent from another site: nothing was done\n", 403)
     return None
 

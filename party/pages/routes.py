@@ -20,7 +20,7 @@ from party.errors import LedgerError, PolicyRefusal, TalkError
 from party.home.home import OpenHome
 from party.pages import schema_diff
 from party.pages.rendering import Renderer, glossary
-from party.pages.sessions import SESSION_SECONDS, Door, Session, is_same
+from party.pages.sessions import SESSION_SECONDS, Door, Session, cookie_name, is_same
 from party.pages.views import Views
 from protocol.errors import DataError
 
@@ -56,9 +56,7 @@ class SessionGuards:
     """Dependencies of the routes: they let signed-in browsers through."""
 
     def __init__(self, opened: OpenHome, door: Door) -> None:
-        self._door = door
-        # Cookies know no ports: two parties on one machine need two names.
-        self.cookie = f"subn-party-{opened.keys.identity.signing.public.hex()[:16]}"
+        self._door, self.cookie = door, cookie_name(opened.keys.identity.signing.public)
 
     def reader(self, request: Request) -> Session:
         session = self._door.session(request.cookies.get(self.cookie))

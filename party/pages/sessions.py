@@ -62,6 +62,11 @@ class Door:
         return self._stream.take(_SECRET_BYTES).hex()
 
 
+def cookie_name(signing_key: bytes) -> str:
+    """The name of a party's cookie. Cookies know no ports: two parties on one machine need two names."""
+    return f"subn-party-{signing_key.hex()[:16]}"
+
+
 def is_same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
 

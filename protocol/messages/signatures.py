@@ -4,7 +4,8 @@ It does not know HTTP libraries, clocks or where keys are kept.
 """
 
 from fractions import Fraction
-from hashlib import sha256
+
+from protocol.exact import digest
 
 ACCEPTANCE_CONTEXT = b"acceptance of a plan"
 
@@ -17,6 +18,7 @@ ROTATION = b"rotation"
 PARTY_HEADER = "Subn-Party"
 TIME_HEADER = "Subn-Time"
 NONCE_HEADER = "Subn-Nonce"
+DIGEST_HEADER = "Subn-Digest"
 SIGNATURE_HEADER = "Subn-Signature"
 RUN_HEADER = "Subn-Run"
 RECEIPT_HEADER = "Subn-Receipt"
@@ -32,13 +34,15 @@ def acceptance_text(plan_hash: str, exchange_key: bytes) -> bytes:
 
 
 def request_text(
-    method: str, target: str, body: bytes, sender: str, time_ms: int, nonce: str, version: str = ""
+    method: str, target: str, body_digest: str, sender: str, time_ms: int, nonce: str, version: str = ""
 ) -> bytes:
     """Text that the sender of a request signs.
 
-    `target` is the path with its query, and `version` the value of the version header, as sent.
+    `target` is the path with its query, and `version` the value of the version header, as sent. `body_digest` is the
+    SHA-256 of the body (`protocol.exact.digest`). It travels as a header too, so that the curator knows the sender
+    before it reads a byte of the body.
     """
-    return _joined(method.upper(), target, _digest(body), sender, str(time_ms), nonce, version)
+    return _joined(method.upper(), target, body_digest, sender, str(time_ms), nonce, version)
 
 
 def response_text(status: int, body: bytes, request_nonce: str, version: str, run: str = "") -> bytes:
@@ -46,12 +50,12 @@ def response_text(status: int, body: bytes, request_nonce: str, version: str, ru
 
     `version` and `run` are the values of the response's headers, as sent.
     """
-    return _joined(str(status), _digest(body), request_nonce, version, run)
+    return _joined(str(status), digest(body), request_nonce, version, run)
 
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:
     """Text of a party's statement "for this step of this plan I sent these bytes, and they cost my rows this much"."""
-    return receipt_text_of_digest(plan_hash, step, charge, _digest(reply), delta)
+    return receipt_text_of_digest(plan_hash, step, charge, digest(reply), delta)
 
 
 def receipt_text_of_digest(
@@ -59,10 +63,6 @@ def receipt_text_of_digest(
 ) -> bytes:
     """Receipt text for callers that hold only the SHA-256 of the reply, in hex. A delta of 0 is left out."""
     return _joined(plan_hash, step, str(charge), reply_digest, *([str(delta)] if delta else []))
-
-
-def _digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
 
 
 def _joined(*parts: str) -> bytes:

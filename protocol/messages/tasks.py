@@ -6,22 +6,35 @@ On the wire a message is MAGIC, the length of its header (4 bytes, big endian), 
 its blob: ciphertexts or 64-bit words. Nothing is ever evaluated, and equal messages have equal bytes.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, FailFast, Field, TypeAdapter
 
 from protocol.errors import MalformedMessage
 from protocol.exact import Hash, canonical_json
-from protocol.plan.plan import Frozen, Name, Plan
+from protocol.outside_json import complaint, read_as
+from protocol.plan.plan import LONGEST_NAME, Frozen, Name, Plan
+from protocol.text import checked_name
 
 MAGIC = b"SUBN\x01"
-_LARGEST_HEADER = 1 << 26
-_LONGEST_COMPLAINT = 300
+LARGEST_HEADER = 1 << 25
 
 Index = Annotated[int, Field(ge=0, lt=1 << 20)]
-Variables = tuple[Index, ...]
+INDEX_BYTES = 10  # an index in the header, at most, with the marks around it
+ENVELOPE_BYTES = 1 << 14  # a header without lists, at most: also of a refusal with the longest reason
+TAG_TEXT_BYTES = 32  # a tag of a pair in the header, at most
+SEALED_BYTES = 200  # a sealed share of the group key in the header, at most
+# The first mistake ends the reading of a list: a list of mistakes takes far more room than the message.
+Variables = Annotated[tuple[Index, ...], FailFast()]
 Family = tuple[Index, Variables]  # child, parents
-Merged = tuple[Index, Annotated[tuple[Index, ...], Field(min_length=1)]]  # a variable; the merged category of each code
+Families = Annotated[tuple[Family, ...], FailFast()]
+Tables = Annotated[tuple[Variables, ...], FailFast()]
+Merged = tuple[
+    Index, Annotated[tuple[Index, ...], Field(min_length=1), FailFast()]
+]  # a variable; its codes' categories
+Merging = Annotated[tuple[Merged, ...], FailFast()]
+Contributions = Annotated[tuple[bytes, ...], FailFast()]
+Tag = Annotated[bytes, Field(max_length=16)]
 RunKey = Annotated[bytes, Field(min_length=32, max_length=32)]  # a party's exchange key of this run alone, public half
 
 
@@ -50,7 +63,7 @@ class Acceptance(Message):
     kind: Literal["acceptance"] = "acceptance"
     exchange_key: RunKey
     signature: bytes  # under the plan's hash and the exchange key
-    contributions: tuple[bytes, ...]  # by recipient; empty for the party itself and where no group key is needed
+    contributions: Contributions  # by recipient; empty for the party itself and where no group key is needed
 
 
 class Keys(Frozen):
@@ -59,7 +72,7 @@ class Keys(Frozen):
     public_key: bytes
     modulus_proof: bytes
     indicator: bytes
-    contributions: tuple[bytes, ...]  # by sender, sealed to the recipient
+    contributions: Contributions  # by sender, sealed to the recipient
 
 
 class Joined(Frozen):
@@ -71,6 +84,7 @@ class Joined(Frozen):
 
 Roster = Annotated[
     tuple[Joined, ...],
+    FailFast(),
     Field(description="every member's signed exchange key, in the first task that a party gets after joining"),
 ]
 
@@ -80,23 +94,27 @@ class Count(Message):
 
     kind: Literal["count"] = "count"
     roster: Roster = ()
-    tables: tuple[Variables, ...]
-    merged: tuple[Merged, ...] = ()  # variables with merged categories, numbered after the plan's own
+    tables: Tables
+    merged: Merging = ()  # variables with merged categories, numbered after the plan's own
     keys: Keys | None = None
-    masked: tuple[Index, ...] = ()  # update=replace: tables whose former noise the predecessor takes out
+    masked: Variables = ()  # update=replace: tables whose former noise the predecessor takes out
 
 
 class TakeBack(Message):
     """Curator to party (update=replace): take your noise out of these tables of your last update."""
 
     kind: Literal["take-back"] = "take-back"
-    tables: tuple[Variables, ...]
+    tables: Tables
 
 
 class Contribution(Message):
-    """Party to curator: the answer to `Count` and `TakeBack`, in the blob."""
+    """Party to curator: the answer to `Count` and `TakeBack`, in the blob.
+
+    In a pass the tags show for each other party which masks this party has used, and nothing of the masks.
+    """
 
     kind: Literal["contribution"] = "contribution"
+    tags: tuple[Tag, ...] = ()  # by party; empty for the party itself
 
 
 class Place(Message):
@@ -108,19 +126,19 @@ class Place(Message):
 
     kind: Literal["place"] = "place"
     roster: Roster = ()
-    families: tuple[Family, ...]
-    further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's
-    frontier: tuple[Variables, ...] = ()  # update=turns: the pairs among which to pick
-    merged: tuple[Merged, ...] = ()
-    cliques: tuple[Variables, ...] = ()  # of the model's tree, from the root outwards
-    parents: tuple[Index, ...] = ()  # for every clique, the position of its parent in `cliques`
+    families: Families
+    further: Tables = ()  # pairs picked in addition to the network's
+    frontier: Tables = ()  # update=turns: the pairs among which to pick
+    merged: Merging = ()
+    cliques: Tables = ()  # of the model's tree, from the root outwards
+    parents: Variables = ()  # for every clique, the position of its parent in `cliques`
 
 
 class Placed(Message):
     """Party to curator: the families that the party picked privately."""
 
     kind: Literal["placed"] = "placed"
-    families: tuple[Family, ...]
+    families: Families
 
 
 class Learn(Message):
@@ -134,13 +152,14 @@ class Learned(Message):
     """Party to curator: the party's network, and the noisy tables of its maximal families in the blob."""
 
     kind: Literal["learned"] = "learned"
-    families: tuple[Family, ...]
+    families: Families
 
 
 class Refusal(Message):
     """Party to curator: "I do not answer this task", with a reason that tells nothing about rows. Ends the run."""
 
     kind: Literal["refusal"] = "refusal"
+    culprit: Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(checked_name)] = ""  # an accused party
     reason: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
@@ -160,11 +179,9 @@ def decode(data: bytes, sender: str) -> Task | Reply:
     """The message in `data`; `MalformedMessage` names the sender as its culprit."""
     header, blob = _split(data, sender)
     try:
-        message = _ADAPTER.validate_json(header)
-    except ValidationError as error:
-        raise MalformedMessage(
-            sender, f"sent no valid message of version 1: {_first(error.errors(include_input=False))}"
-        ) from None
+        message = read_as(_ADAPTER, header, LARGEST_HEADER)
+    except ValueError as error:
+        raise MalformedMessage(sender, f"sent no valid message of version 1: {complaint(error, 'header')}") from None
     if canonical_json(message.model_dump(mode="json")) != header:
         # Retry safety: a message has exactly one spelling, so that a task already answered is recognised by its hash.
         raise MalformedMessage(sender, "sent a message whose header is not in canonical JSON")
@@ -186,11 +203,6 @@ def _split(data: bytes, sender: str) -> tuple[bytes, bytes]:
             sender, f"speaks protocol version {data[4]}, this side speaks {MAGIC[4]}: update one of them"
         )
     length = int.from_bytes(data[len(MAGIC) : start], "big")
-    if length > min(_LARGEST_HEADER, len(data) - start):
+    if length > min(LARGEST_HEADER, len(data) - start):
         raise MalformedMessage(sender, f"announced a header of {length} bytes, but {len(data) - start} bytes follow")
     return data[start : start + length], data[start + length :]
-
-
-def _first(errors: list[Any]) -> str:
-    where = ".".join(str(part) for part in errors[0]["loc"]) or "header"
-    return f"{where}: {errors[0]['msg']}"[:_LONGEST_COMPLAINT]

@@ -4,6 +4,7 @@ It does not know budgets; the plan derives the limits from them.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.tables.domain import Domain, Variables
@@ -21,6 +22,17 @@ class Limits:
         if self.degree is not None and len(parents) > self.degree:
             return False
         return self.cells is None or domain.cells((child, *parents)) <= self.cells
+
+    def most_parents(self, sizes: Sequence[int]) -> int:
+        """An upper bound on the parents of a variable, where variables have these sizes."""
+        product, fitting = 1, 0
+        for size in sorted(sizes):
+            product *= size
+            if self.cells is not None and product > self.cells:
+                break
+            fitting += 1
+        most = max(0, fitting - 1)
+        return most if self.degree is None else min(most, self.degree)
 
     def largest_family(self, domain: Domain) -> int:
         """An upper bound on the cells of a family's table."""

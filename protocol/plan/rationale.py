@@ -3,7 +3,9 @@
 It does not know rows, and it decides nothing: `protocol.plan.presets` and `protocol.plan.tuning` do.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
+from math import comb
 
 from protocol.plan.plan import Plan, Weighed
 from protocol.plan.terms import Terms
@@ -14,6 +16,7 @@ _METHODS = {
     "the table that seems strongest; nothing was tuned to this schema",
     "independent": "every party models its own rows alone, with all of epsilon and a full share of noise",
 }
+_MANY = 200  # columns
 _PHASES = ("counting {first}", "choosing pairs privately", "counting the pairs chosen first", "counting {last}")
 _CLASSICAL = ("correlations", "the first network", "the updates", "the last tables")
 
@@ -21,8 +24,14 @@ _CLASSICAL = ("correlations", "the first network", "the updates", "the last tabl
 def reasons(terms: Terms) -> tuple[str, ...]:
     plan = terms.plan
     if plan.method in _METHODS:
-        return (*_recommendation(plan), _sentence(_METHODS[plan.method]))
-    return (*_recommendation(plan), _about_budget(terms), _sentence(_division(plan)), _sentence(_about_noise(plan)))
+        return (*_recommendation(plan), _sentence(_METHODS[plan.method]), *_about_size(terms))
+    return (
+        *_recommendation(plan),
+        _about_budget(terms),
+        *_about_size(terms),
+        _sentence(_division(plan)),
+        _sentence(_about_noise(plan)),
+    )
 
 
 def _recommendation(plan: Plan) -> tuple[str, ...]:
@@ -50,6 +59,22 @@ def _about_budget(terms: Terms) -> str:
         return "The budget is divided as requested, not as tuned to this schema."
     counted = "" if terms.domain.count < 2 else f"{_what_is_counted(plan)} "
     return f"{counted}{_sentence(found.why)}"
+
+
+def _about_size(terms: Terms) -> Iterator[str]:
+    """Say what to expect of very many columns."""
+    count, plan = len(terms.schema.attributes), terms.plan
+    if count <= _MANY:
+        return
+    counted = "tables of few columns are counted"
+    if plan.picks_pairs and plan.views != "pairs":
+        most = count - 1 + max(1, plan.guided_rounds) * sum(plan.further)
+        counted = f"at most {most:,} of their {comb(count, 2):,} pairs are counted"
+    yield (
+        f"{count:,} columns are very many: they share one budget, so that each count holds more noise than with fewer, "
+        f"and {counted}. Relationships between all other columns are lost. Every party works for minutes with 300 "
+        "columns and for far longer with 1,000. Leave out of the schema what nobody will look at."
+    )
 
 
 def _what_is_counted(plan: Plan) -> str:

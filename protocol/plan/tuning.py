@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import floor, sqrt
+from math import comb, floor, sqrt
 
 from protocol.exact import allocate, proportional_counts
 from protocol.options import Method
 from protocol.privacy.mechanisms import PrivacyDefinition
-from protocol.views.cover import Budgets, cover
+from protocol.views.cover import MOST_SEARCHED, Budgets, cover
 
 Shares = tuple[Fraction, ...]
 # Thresholds of support: the mean count of a pair's cell over the mean noise when one table per variable is counted.
@@ -149,7 +149,8 @@ def pair_error(
     budgets: Budgets = "equal",
 ) -> float:
     """Expected distance of a noisy pair's table from the true table, when views cover all pairs at this budget."""
-    if max(a * b for a, b in combinations(sizes, 2)) > _LARGEST_PAIR:
+    *_, second, largest = sorted(sizes)
+    if second * largest > _LARGEST_PAIR or len(sizes) > MOST_SEARCHED:
         return 1.0
     found = cover(sizes, "expected-error", budgets)
     error = 0.0
@@ -158,10 +159,10 @@ def pair_error(
         for pair in combinations(view, 2):
             own = sizes[pair[0]] * sizes[pair[1]]
             error += own * definition.mean_size(variance * cells / own) / (2 * rows)
-    return error / len(list(combinations(sizes, 2)))
+    return error / comb(len(sizes), 2)
 
 
 def _support(sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition) -> float:
-    pairs = [a * b for a, b in combinations(sizes, 2)]
-    mean_cells = sum(pairs) / len(pairs)
+    cells_of_all_pairs = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
+    mean_cells = cells_of_all_pairs / comb(len(sizes), 2)
     return definition.useful_cells(rows, len(sizes), budget, Fraction(1)) / mean_cells

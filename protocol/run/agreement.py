@@ -11,6 +11,7 @@ from crypto.masking import agree as exchange
 from crypto.paillier.public import LARGEST_BITS, SMALLEST_BITS
 from crypto.signing import check_public
 from protocol.errors import CURATOR, PlanError, PriceError
+from protocol.network.limits import Limits
 from protocol.options import Update
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
@@ -18,9 +19,13 @@ from protocol.privacy.layout import Layout
 from protocol.privacy.usefulness import useful_degree
 from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
+from protocol.tables.domain import Domain
+from protocol.tables.encoding import Encoding
 from protocol.tables.schema import Schema
+from protocol.views.cover import most_in_views
 
 MOST_IN_TURNS = 4  # pairs picked in all turns, for each variable
+MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
@@ -28,6 +33,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
     """The terms, if the plan can be run and costs nobody more than epsilon. Only tests lower `smallest_key`."""
     _check_parties(plan)
     _check_budget(plan)
+    _check_lists(plan)
     if plan.schema_hash != schema.hash:
         raise PlanError(
             f"the plan is for the schema {plan.schema_hash[:12]}..., this one is {schema.hash[:12]}...: use one schema"
@@ -36,8 +42,11 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too small: take 3072, or at least {smallest_key}")
     if plan.key_bits > LARGEST_BITS:
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
+    # The steps follow from a plan whose parts go together: none are worked out before that is known.
+    domain = Encoding.of(schema, plan.encoding).domain
+    _check_size(plan, domain)
+    _check_method(plan, domain)
     terms = terms_of(plan, schema)
-    _check_method(terms)
     _check_prices(terms)
     _check_degree(terms)
     _check_noise(terms)
@@ -96,11 +105,39 @@ def _check_budget(plan: Plan) -> None:
         raise PlanError("theta must be positive: it says how many times more information than noise a table must carry")
 
 
-def _check_method(terms: Terms) -> None:
-    plan, domain = terms.plan, terms.domain
+def _check_lists(plan: Plan) -> None:
+    """Refuse lists of other parties than the plan's: the steps of a run are worked out from them."""
+    if len(plan.picks) != plan.parties:
+        raise PlanError(f"the plan has picks of {len(plan.picks)} parties: give each of its {plan.parties} a number")
+    if len(plan.further) not in (0, plan.parties):
+        raise PlanError(
+            f"the plan has further pairs of {len(plan.further)} parties: give each of its {plan.parties} a number"
+        )
+
+
+def _check_size(plan: Plan, domain: Domain) -> None:
+    """Refuse more variables than anybody can work with, before anything is worked out for each pair of them."""
+    count = domain.count
+    what = f"the plan has {count:,} variables (encoding {plan.encoding})"
+    if count > MOST_VARIABLES:
+        raise PlanError(
+            f"{what}, and at most {MOST_VARIABLES:,} are possible: choose encoding native, or leave attributes out of "
+            "the schema"
+        )
+    if plan.method not in ("dp-subn", "guided") or plan.views == "single" or not plan.split[0]:
+        return
+    sizes = (2,) * count if plan.views == "halves" else domain.sizes[:count]
+    if count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
+        raise PlanError(
+            f"{what}, and views of all pairs are worked out for at most {most:,}: choose another method or "
+            "update=turns, or leave attributes out of the schema"
+        )
+
+
+def _check_method(plan: Plan, domain: Domain) -> None:
     if plan.score == "F" and not domain.is_binary:
         raise PlanError("score F is defined for binary variables only: choose score R, or encoding binary or gray")
-    if len(plan.picks) != plan.parties or sum(plan.picks) != domain.count:
+    if sum(plan.picks) != domain.count:
         raise PlanError(
             f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
         )
@@ -111,7 +148,7 @@ def _check_method(terms: Terms) -> None:
         )
     if plan.method not in ("dp-subn", "guided"):
         return
-    _check_model(terms)
+    _check_model(plan, domain.count)
     e1, _, e3, _ = plan.split
     if e3 and not e1:
         raise PlanError("updates need correlations: give 'correlations' a budget, or 'frontier and updates' none")
@@ -122,16 +159,15 @@ def _check_method(terms: Terms) -> None:
         )
 
 
-def _check_model(terms: Terms) -> None:
+def _check_model(plan: Plan, variables: int) -> None:
     """Refuse plans whose score, update rule, views and estimate do not go together."""
-    plan = terms.plan
     if plan.picks_pairs != (plan.score == "M"):
         raise PlanError("score M picks pair by pair: it goes with method guided or update=turns, and they with it")
     if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
         raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
     if plan.method == "dp-subn" and plan.rule is None:
         raise PlanError(f"method dp-subn needs an update rule: choose one of {', '.join(get_args(Update))}")
-    if plan.views == ("halves" if plan.method == "guided" else "single") and terms.domain.count > 1:
+    if plan.views == ("halves" if plan.method == "guided" else "single") and variables > 1:
         raise PlanError(f"method {plan.method} has no views={plan.views}: choose another")
     if plan.estimate == "graphical-model" and plan.encoding != "native":
         raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
@@ -139,12 +175,14 @@ def _check_model(terms: Terms) -> None:
         return
     if not plan.split[0]:
         raise PlanError("picks by the model need a first model: give 'correlations' a budget")
-    most = terms.domain.count * (1 if plan.method == "guided" else MOST_IN_TURNS)
-    if len(plan.further) != plan.parties or max(plan.further) > terms.domain.count or sum(plan.further) > most:
+    most = variables * (1 if plan.method == "guided" else MOST_IN_TURNS) if variables > 1 else 0
+    if len(plan.further) != plan.parties or max(plan.further) > variables or sum(plan.further) > most:
         raise PlanError(
-            f"further pairs {plan.further} do not fit {plan.parties} parties and {terms.domain.count} variables: give "
+            f"further pairs {plan.further} do not fit {plan.parties} parties and {variables} variables: give "
             f"every party a number, together at most {most}"
         )
+    if plan.rule == "turns" and plan.split[2] and not any(plan.further):
+        raise PlanError("turns need pairs to pick: give a party further pairs, or 'frontier and updates' no budget")
 
 
 def _check_prices(terms: Terms) -> None:
@@ -178,7 +216,7 @@ def _check_degree(terms: Terms) -> None:
         affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.definition)
     else:
         cells = plan.definition.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
-        affordable = _parents_that_fit(domain.sizes[: domain.count], cells)
+        affordable = Limits(cells).most_parents(domain.sizes[: domain.count])
     if plan.degree > affordable:
         raise PlanError(
             f"degree {plan.degree} cannot be afforded: with {rows} rows and {plan.split[-1]} for 'parameters', "
@@ -188,16 +226,6 @@ def _check_degree(terms: Terms) -> None:
         raise PlanError(
             f"degree {plan.degree} means too many families to compare: choose degree {terms.limits.degree} or less"
         )
-
-
-def _parents_that_fit(sizes: tuple[int, ...], cells: int) -> int:
-    product, fitting = 1, 0
-    for size in sorted(sizes):
-        product *= size
-        if product > cells:
-            break
-        fitting += 1
-    return max(0, fitting - 1)
 
 
 def _check_noise(terms: Terms) -> None:

@@ -10,13 +10,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from crypto.errors import BrokenSeal, BrokenSum, MalformedKey
-from crypto.sealing import check_public
+from crypto.sealing import check_public, check_sealed
 from crypto.signing import verify
-from protocol.errors import FailedCheck, MalformedMessage, OutOfTurn
+from protocol.errors import PARTIES, FailedCheck, MalformedMessage, OutOfTurn
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT, acceptance_text
-from protocol.messages.tasks import Acceptance, Count, Invitation, Joined, Keys, Reply, Task
+from protocol.messages.tasks import (
+    ENVELOPE_BYTES,
+    SEALED_BYTES,
+    Acceptance,
+    Contribution,
+    Count,
+    Invitation,
+    Joined,
+    Keys,
+    Reply,
+    Task,
+)
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
+from protocol.secure_sum.blame import at_fault, disagreeing, in_words
+from protocol.secure_sum.keys import SHARE_BYTES
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.methods import beginning
@@ -85,6 +98,15 @@ def receive(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> Run
     return move_on(taken, sums) if taken.is_complete else taken
 
 
+def largest_reply(state: RunState, party: int, sums: CuratorSums) -> int:
+    """An upper bound on the bytes of a party's answer to the present step, whatever it answers."""
+    step, terms = state.step, state.terms
+    assert step is not None
+    if step.stage == "joining":
+        return ENVELOPE_BYTES + (SEALED_BYTES * terms.plan.parties if state.keys is not None else 0)
+    return ENVELOPE_BYTES + stage_of(terms, step).largest_reply(terms, step, state.knowledge, party, sums)
+
+
 def take(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunState:
     """The state with one more answer, after all checks of that answer alone; quick."""
     step = state.step
@@ -111,10 +133,20 @@ def move_on(state: RunState, sums: CuratorSums) -> RunState:
         try:
             known = stage_of(state.terms, step).conclude(state.terms, step, known, state.replies, sums)
         except BrokenSum as error:
-            raise FailedCheck("the parties", f"their contributions to {step.name!r} do not add up: {error}") from error
+            raise _blamed(state, step, error) from error
     if following.step is not None:
         known = stage_of(state.terms, following.step).enter(state.terms, known)
     return replace(following, knowledge=known)
+
+
+def _blamed(state: RunState, step: Step, error: BrokenSum) -> FailedCheck:
+    """The refusal of contributions that do not add up, with the parties at fault as far as their tags tell."""
+    names = [member.name for member in state.terms.plan.members]
+    tags = {party: reply.tags for party, reply in state.replies.items() if isinstance(reply, Contribution)}
+    pairs = disagreeing(tags) if all(tags.values()) else []
+    culprit = ", ".join(names[party] for party in at_fault(pairs)) or PARTIES
+    what = f"the contributions to {step.name!r} do not add up: {error}; {in_words(names, pairs)}"
+    return FailedCheck(culprit, what)
 
 
 def _check_reply(state: RunState, step: Step, party: int, reply: Reply, sums: CuratorSums) -> None:
@@ -133,6 +165,7 @@ def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> No
     expected = state.terms.plan.parties if state.keys is not None else 0
     if len(acceptance.contributions) != expected:
         raise FailedCheck(member.name, f"sent {len(acceptance.contributions)} key contributions, expected {expected}")
+    _check_seals(party, member.name, acceptance)
     try:
         text = acceptance_text(state.terms.plan_hash, acceptance.exchange_key)
         verify(member.signing_key, ACCEPTANCE_CONTEXT, text, acceptance.signature)
@@ -141,6 +174,16 @@ def _check_acceptance(state: RunState, party: int, acceptance: Acceptance) -> No
         raise FailedCheck(member.name, f"did not sign this plan: {error}") from error
     except MalformedKey as error:
         raise FailedCheck(member.name, f"joins with an exchange key that hides nothing: {error}") from error
+
+
+def _check_seals(party: int, name: str, acceptance: Acceptance) -> None:
+    """Refuse shares of the group key that nobody can open, while it is known who sent them."""
+    for recipient, sealed in enumerate(acceptance.contributions):
+        try:
+            if recipient != party:
+                check_sealed(sealed, SHARE_BYTES)
+        except BrokenSeal as error:
+            raise FailedCheck(name, f"sent a share of the group key that nobody can open: {error}") from error
 
 
 def _first_sum_pass(terms: Terms) -> Step | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter
 
 from crypto.errors import BrokenSeal
 from crypto.paillier.public import SMALLEST_BITS
@@ -16,6 +16,7 @@ from protocol.errors import ManifestError, OperatorError
 from protocol.exact import Exact, Hash, canonical_json
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT, RECEIPT, acceptance_text, receipt_text_of_digest
 from protocol.messages.tasks import RunKey
+from protocol.outside_json import LARGEST_FILE, complaint, read_as
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
@@ -82,6 +83,9 @@ class SignedManifest(Frozen):
     signature: bytes
 
 
+_MANIFEST: TypeAdapter[SignedManifest] = TypeAdapter(SignedManifest)
+
+
 def signed(manifest: Manifest, key: SigningKey) -> bytes:
     """The manifest's file: canonical JSON with the curator's signature."""
     signature = sign(key, MANIFEST_CONTEXT, _text(manifest))
@@ -126,11 +130,9 @@ def _text(manifest: Manifest) -> bytes:
 
 def _parsed(data: bytes) -> SignedManifest:
     try:
-        return SignedManifest.model_validate_json(data)
-    except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise ManifestError(f"this is not a manifest of version 1: {where}: {first['msg']}") from None
+        return read_as(_MANIFEST, data, LARGEST_FILE)
+    except ValueError as error:
+        raise ManifestError(f"this is not a manifest of version 1: {complaint(error, 'the file')}") from None
 
 
 def _check_curator(found: SignedManifest, expected: bytes | None) -> None:

@@ -68,6 +68,6 @@ def group_key(terms: Terms, me: int, identity: Identity, share: bytes, keys: Key
             shares.append(share if sender == me else open_sealed(identity.exchange.to_bytes(), info, sealed))
         except CryptoError as error:
             raise FailedCheck(members[sender].name, f"its share of the group key does not open: {error}") from error
-    if any(len(one) != SHARE_BYTES for one in shares):
+    if any(len(one) != SHARE_BYTES for one in shares):  # the curator has refused seals of another length
         raise FailedCheck(CURATOR, f"forwarded a share of the group key that is not {SHARE_BYTES} bytes long")
     return derive_key(b"".join(shares), b"group key " + terms.plan_hash.encode())

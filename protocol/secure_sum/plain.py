@@ -10,6 +10,7 @@ from crypto.masking import hide, mask_words, reveal
 from crypto.randomness import Stream
 from protocol.plan.plan import Plan
 from protocol.privacy.layout import WORD_BYTES, Layout, Vector, words_from_bytes, words_to_bytes
+from protocol.secure_sum.sums import Contributed, tags_of
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,9 @@ class PlainSums:
     me: int
     pair_keys: Callable[[bytes], Mapping[int, bytes]]  # by peer, for a context
 
-    def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> bytes:
-        noisy = values + self.plan.noise_mode.own_noise(layout, stream)
-        return words_to_bytes(hide(noisy, mask_words(self.pair_keys(context), self.me, layout.size)))
+    def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> Contributed:
+        noisy, keys = values + self.plan.noise_mode.own_noise(layout, stream), self.pair_keys(context)
+        return Contributed(words_to_bytes(hide(noisy, mask_words(keys, self.me, layout.size))), tags_of(keys))
 
 
 @dataclass(frozen=True)

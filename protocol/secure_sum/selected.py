@@ -22,6 +22,7 @@ from protocol.plan.plan import Plan
 from protocol.privacy.layout import Layout, Vector, joined
 from protocol.privacy.noise_modes import NoiseMode, Selected
 from protocol.secure_sum.keys import PairKeys, group_key
+from protocol.secure_sum.sums import Contributed, tags_of
 
 _EXPECTED_CIPHERTEXTS = 256  # of a whole run, roughly: sets the size of the re-randomisers' tables
 
@@ -69,16 +70,17 @@ class SelectedSums:
     binding: bytes = field(repr=False)  # binds the masks to the group key and the indicator
     pool: RerandomiserPool = field(repr=False)
 
-    def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> bytes:
+    def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> Contributed:
+        keys = self.pair_keys(context + self.binding)
         if not layout.size:
-            return b""
+            return Contributed(b"", tags_of(keys))
         slots = self.mode.packing(layout)
         count = slots.ciphertexts(layout.size)
         bound = max(self.mode.definition.bound(rate) for rate in set(layout.rates))
         blinder = Blinder(self.public, self.bit, slots, bound, count, stream, pool=self.pool)
         noise = blinder.blind(self.mode.own_noise(layout, stream))
-        masks = mask_residues(self.pair_keys(context + self.binding), self.me, count, self.public.n)
-        return ciphertexts_to_bytes(self.public, blinder.contribution(values, noise, masks))
+        masks = mask_residues(keys, self.me, count, self.public.n)
+        return Contributed(ciphertexts_to_bytes(self.public, blinder.contribution(values, noise, masks)), tags_of(keys))
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,32 @@
 It does not know what the cells count, or how contributions travel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from crypto.masking import pair_tag
 from crypto.randomness import Stream
 from protocol.privacy.layout import Layout, Vector
+
+
+@dataclass(frozen=True)
+class Contributed:
+    """One party's contribution, and a tag for each other party (`blame.md`)."""
+
+    blob: bytes = field(repr=False)
+    tags: tuple[bytes, ...] = ()  # in the order of the roster, empty for the party itself
+
+
+def tags_of(pair_keys: Mapping[int, bytes]) -> tuple[bytes, ...]:
+    """The tags of one step, from the keys that this party shares with each other party for it."""
+    return tuple(pair_tag(pair_keys[party]) if party in pair_keys else b"" for party in range(len(pair_keys) + 1))
 
 
 class PartySums(Protocol):
     """A party's half of a secure sum."""
 
-    def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> bytes: ...
+    def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> Contributed: ...
 
 
 class CuratorSums(Protocol):

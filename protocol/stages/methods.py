@@ -48,7 +48,7 @@ class DpSubn(MethodDefinition):
     budgets = ("correlations", "initial network", "frontier and updates", "parameters")
     order: ClassVar[Order] = {
         "joining": ("levels", "correlations", "initial", "parameters"),
-        "levels": ("correlations",),
+        "levels": ("correlations", "parameters"),
         "correlations": ("initial", "update", "frontier", "parameters"),
         "initial": ("initial", "update", "frontier", "parameters"),
         "update": ("update", "frontier", "parameters"),

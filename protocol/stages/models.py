@@ -21,7 +21,8 @@ from protocol.privacy.noise_modes import full_noise
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, LocalModel
 from protocol.stages.party_state import PartyState
-from protocol.stages.picking import checked_families, pick_by_score, wire_families
+from protocol.stages.picking import checked_families, family_bytes, pick_by_score, wire_families
+from protocol.stages.range_checks import check_range
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
 from protocol.tables.counting import Rows
@@ -47,6 +48,10 @@ class Models(Stage):
     def ask(self, terms: Terms, step: Step, _known: Knowledge) -> dict[int, Task]:
         return {party: Learn(plan=terms.plan_hash, step=step.name) for party in step.parties}
 
+    def largest_reply(self, terms: Terms, _step: Step, _known: Knowledge, party: int, _sums: CuratorSums) -> int:
+        limits, count = terms.local_limits(party), terms.domain.count
+        return count * (family_bytes(terms, limits) + WORD_BYTES * limits.largest_family(terms.domain))
+
     def check_reply(
         self, terms: Terms, step: Step, _known: Knowledge, party: int, reply: Reply, _sums: CuratorSums
     ) -> None:
@@ -69,6 +74,7 @@ class Models(Stage):
         expected = WORD_BYTES * layout.size
         if len(reply.blob) != expected:
             raise FailedCheck(member.name, f"sent {len(reply.blob)} bytes of tables, expected {expected}")
+        check_range(terms, step, member.name, layout, layout.split(words_from_bytes(reply.blob)))
         counts = layout.split(words_from_bytes(reply.blob).view(np.int64))
         tables = tuple(
             Table(table, part.reshape(terms.domain.shape(table)), terms.plan.definition.variance(rate))

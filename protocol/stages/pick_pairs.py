@@ -12,6 +12,7 @@ from protocol.errors import FailedCheck
 from protocol.messages.tasks import Place, Placed, Reply, Task
 from protocol.network.network import Family
 from protocol.picks.by_model import admissible_pairs
+from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
@@ -27,6 +28,9 @@ class PickPairs(Picks):
     @abstractmethod
     def offered(self, terms: Terms, task: Place) -> Sequence[Variables]:
         """The pairs among which the party picks, whether or not they were picked before."""
+
+    def most_picks(self, plan: Plan, party: int) -> int:
+        return plan.further[party]
 
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums

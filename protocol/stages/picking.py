@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from crypto.randomness import Stream
 from protocol.errors import CURATOR, FailedCheck
-from protocol.messages.tasks import Learned, Place, Placed, Reply, Task
+from protocol.messages.tasks import INDEX_BYTES, Learned, Place, Placed, Reply, Task
 from protocol.network.limits import Limits
 from protocol.network.network import Family, Network
 from protocol.network.parent_sets import candidates
@@ -45,10 +45,22 @@ class Picks(Stage):
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
         return dict.fromkeys(step.parties, placing_task(terms, step, known))
 
+    def most_picks(self, plan: Plan, party: int) -> int:
+        """The number of families that a party picks at most."""
+        return plan.picks[party]
+
+    def largest_reply(self, terms: Terms, _step: Step, _known: Knowledge, party: int, _sums: CuratorSums) -> int:
+        return self.most_picks(terms.plan, party) * family_bytes(terms, terms.limits)
+
     def check_reply(
         self, _terms: Terms, _step: Step, _known: Knowledge, _party: int, _reply: Reply, _sums: CuratorSums
     ) -> None:
         """Check nothing here: the step has a single answer, which is checked as the step is concluded."""
+
+
+def family_bytes(terms: Terms, limits: Limits) -> int:
+    """An upper bound on the bytes of one family in the header of an answer."""
+    return INDEX_BYTES * (2 + min(terms.domain.count, limits.most_parents(terms.domain.sizes)))
 
 
 def placing_task(terms: Terms, step: Step, known: Knowledge) -> Place:

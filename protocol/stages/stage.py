@@ -87,6 +87,10 @@ class Stage(ABC):
         """The task of each party of the step."""
 
     @abstractmethod
+    def largest_reply(self, terms: Terms, step: Step, known: Knowledge, party: int, sums: CuratorSums) -> int:
+        """An upper bound on the bytes of one party's answer, beside what every message has."""
+
+    @abstractmethod
     def check_reply(
         self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
     ) -> None:

@@ -9,10 +9,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from crypto.errors import MalformedCiphertext
+from crypto.masking import TAG_BYTES
 from crypto.randomness import Stream
 from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import canonical_json, digest
-from protocol.messages.tasks import Contribution, Count, Reply, Task
+from protocol.messages.tasks import TAG_TEXT_BYTES, Contribution, Count, Reply, Task
 from protocol.network.limits import Limits
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
@@ -55,6 +56,9 @@ class SumPass(Stage):
         count = Count(plan=terms.plan_hash, step=step.name, tables=tables, merged=self.merged(known))
         return dict.fromkeys(step.parties, count)
 
+    def largest_reply(self, terms: Terms, step: Step, known: Knowledge, _party: int, sums: CuratorSums) -> int:
+        return sums.contribution_bytes(self._layout(terms, step, known)) + TAG_TEXT_BYTES * terms.plan.parties
+
     def check_reply(
         self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
     ) -> None:
@@ -62,6 +66,10 @@ class SumPass(Stage):
         expected = sums.contribution_bytes(layout)
         if len(reply.blob) != expected:
             raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, expected {expected}")
+        assert isinstance(reply, Contribution)
+        lengths = [TAG_BYTES * (other != party) for other in step.parties]
+        if list(map(len, reply.tags)) != lengths:
+            raise FailedCheck(name, f"sent no tags for {step.name!r} that fit {terms.plan.parties} parties")
         try:
             sums.check(layout, reply.blob)
         except MalformedCiphertext as error:
@@ -92,8 +100,8 @@ class SumPass(Stage):
         layout = self.layout(terms, step, task.tables, terms.plan.total_rows, task.merged)
         counts = counts_of(rows.over(terms.domain.with_merged(task.merged)), task.tables)
         context = asked(step, task.tables, task.merged, noise_of(terms.plan, layout))
-        blob = state.sums.contribute(layout, counts, context, stream)
-        return state, Contribution(plan=terms.plan_hash, step=step.name, blob=blob)
+        sent = state.sums.contribute(layout, counts, context, stream)
+        return state, Contribution(plan=terms.plan_hash, step=step.name, blob=sent.blob, tags=sent.tags)
 
     def _layout(self, terms: Terms, step: Step, known: Knowledge) -> Layout:
         return self.layout(terms, step, self.tables(terms, step, known), terms.plan.total_rows, self.merged(known))

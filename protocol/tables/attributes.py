@@ -17,11 +17,23 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, StrictInt, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    PlainValidator,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
 
 from protocol.tables.exact_json import decimal_text, is_number, number_of
 
 LARGEST_DOMAIN = 65_536
+LONGEST_NAME = 200  # characters
+LONGEST_VALUE = 1000
 DEEPEST_TAXONOMY = 30
 _DIGITS_IN_BIN = 6
 
@@ -34,18 +46,28 @@ def _is_clean(text: str) -> bool:
 def _clean(text: str) -> str:
     if not _is_clean(text):
         raise ValueError("must not contain control characters or half a character")
+    if len(text) > LONGEST_VALUE:
+        raise ValueError(f"has {len(text):,} characters, and at most {LONGEST_VALUE:,} are possible; shorten it")
+    return text
+
+
+def _short(text: str) -> str:
+    if len(text) > LONGEST_NAME:
+        raise ValueError(f"has {len(text):,} characters, and at most {LONGEST_NAME} are possible; shorten it")
     return text
 
 
 Text = Annotated[StrictStr, AfterValidator(_clean)]
+Name = Annotated[Text, AfterValidator(_short)]
+Texts = Annotated[tuple[Text, ...], FailFast()]
 Number = Annotated[Fraction, PlainValidator(number_of)]
 
 
 class _Attribute(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Text
-    missing: tuple[Text, ...] = ()
+    name: Name
+    missing: Texts = ()
 
     @property
     @abstractmethod
@@ -80,7 +102,7 @@ class _Attribute(BaseModel, ABC):
 
 
 class Listed(_Attribute):
-    values: tuple[Text, ...]
+    values: Texts
 
     @property
     def categories(self) -> int:
@@ -244,6 +266,8 @@ def _leaves(group: object, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[s
         for name, inner in group.items():
             if not isinstance(name, str) or not _is_clean(name):
                 raise ValueError('field "taxonomy": the name of a group must be a text without control characters')
+            if len(name) > LONGEST_NAME:
+                raise ValueError(f'field "taxonomy": the name of a group has more than {LONGEST_NAME} characters')
             yield from _leaves(inner, (*path, name))
     elif isinstance(group, list | tuple) and all(isinstance(leaf, str) for leaf in group):
         yield from ((leaf, path) for leaf in group)

@@ -1,6 +1,7 @@
-"""Numbers and JSON as people write them, read without rounding and written in a canonical form.
+"""Numbers as people write them, read without rounding, and canonical JSON with them.
 
-It does not know what the numbers mean. Budgets have their own spelling (`protocol.exact`).
+It does not know what the numbers mean, or how JSON is read (`protocol.outside_json`). Budgets have their own spelling
+(`protocol.exact`).
 """
 
 import json
@@ -11,29 +12,9 @@ from typing import Any
 
 DECIMALS = 18
 LARGEST = 10**18
-_LONGEST_LITERAL = 100
 
 # The exponent is limited so that nobody can write a number that fills the memory.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?")
-
-
-def read_json(text: str | bytes) -> Any:
-    """Parse JSON, keeping numbers exact (int or Decimal). Raises ValueError, also for a key that is given twice."""
-    try:
-        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return json.loads(
-            decoded,
-            parse_int=_short_number,
-            parse_float=_short_number,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_without_duplicates,
-        )
-    except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} is not UTF-8") from None
-    except ArithmeticError:
-        raise ValueError("the exponent of a number is too large") from None
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
 
 
 def write_json(value: Any) -> str:
@@ -78,22 +59,3 @@ def fixed_point(units: int, decimals: int) -> str:
         return str(units)
     whole, rest = divmod(abs(units), 10**decimals)
     return f"{'-' if units < 0 else ''}{whole}.{rest:0{decimals}d}"
-
-
-def _short_number(literal: str) -> int | Decimal:
-    if len(literal) > _LONGEST_LITERAL:
-        raise ValueError(f"a number is written with {len(literal)} characters, at most {_LONGEST_LITERAL} are read")
-    return int(literal) if literal.lstrip("-").isdigit() else Decimal(literal)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number that can be used")
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {json.dumps(twice)} is given twice in one object")
-    return found

@@ -5,27 +5,33 @@ It does not know data, or how attributes become variables (`protocol.tables.enco
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, field_validator
 
 from protocol.errors import SchemaError
 from protocol.exact import digest
-from protocol.tables.attributes import Attribute, Text, first_duplicate, quoted
-from protocol.tables.exact_json import read_json, write_json
+from protocol.outside_json import read_json
+from protocol.tables.attributes import Attribute, Name, first_duplicate, quoted
+from protocol.tables.exact_json import write_json
+
+LARGEST_SCHEMA = 1 << 20  # characters of its JSON
+MOST_ATTRIBUTES = 2000
+MOST_CATEGORIES = 1 << 20  # of all attributes together: the cells of their single tables
+_LONGEST_SENTENCE = 500
 
 
 class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    title: Text = ""
-    attributes: tuple[Attribute, ...]
+    title: Name = ""
+    attributes: Annotated[tuple[Attribute, ...], Field(max_length=MOST_ATTRIBUTES), FailFast()]
 
     @classmethod
     def parse(cls, source: str | bytes | dict[str, Any]) -> "Schema":
         """Parse a schema from JSON, or from the object that JSON was read into. Raises SchemaError."""
         try:
-            raw = read_json(source) if isinstance(source, str | bytes) else source
+            raw = read_json(source, LARGEST_SCHEMA, exact=True) if isinstance(source, str | bytes) else source
         except ValueError as error:
             raise SchemaError(f"Schema: this is not JSON that can be read: {error}.") from None
         try:
@@ -56,6 +62,11 @@ class Schema(BaseModel):
             raise ValueError("must list at least one attribute")
         if (name := first_duplicate([attribute.name for attribute in attributes])) is not None:
             raise ValueError(f"the name {quoted(name)} is given to two attributes; rename one")
+        if (categories := sum(attribute.size for attribute in attributes)) > MOST_CATEGORIES:
+            raise ValueError(
+                f"the attributes have {categories:,} categories together and at most {MOST_CATEGORIES:,} are possible; "
+                "use fewer `bins`, fewer values or fewer attributes"
+            )
         return attributes
 
 
@@ -75,6 +86,7 @@ _WHAT = {
     "dict_type": "must be an object",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
+    "too_long": f"has more than {MOST_ATTRIBUTES:,} entries; leave some out",
     "union_tag_not_found": 'field "kind": is missing; write categorical, ordinal, integer or real',
     "union_tag_invalid": 'field "kind": must be categorical, ordinal, integer or real',
 }
@@ -84,7 +96,8 @@ def _sentence(error: ValidationError, raw: Any) -> str:
     """State pydantic's first complaint in one sentence that names the attribute and the field."""
     first = error.errors(include_url=False)[0]
     what = str(first["ctx"]["error"]) if first["type"] == "value_error" else _WHAT.get(first["type"], first["msg"])
-    return ", ".join(_place(first["loc"], raw)) + f"{', ' if what.startswith('field') else ': '}{what}."
+    place = ", ".join(_place(first["loc"], raw))
+    return f"{place}{', ' if what.startswith('field') else ': '}{what}"[:_LONGEST_SENTENCE] + "."
 
 
 def _place(loc: tuple[int | str, ...], raw: Any) -> Iterator[str]:

@@ -40,6 +40,8 @@ Budgets = Literal["equal", "cube-root", "square-root"]
 
 SMALLEST_SHARE = 4  # a divisor: no table's share is smaller than an equal share divided by this number
 LARGEST_VIEW = 2**20  # cells
+MOST_SEARCHED = 400  # variables for which a search takes up to a quarter of a minute, and some hundred MB
+MOST_PAIRED = 1000  # variables for which a quick search does, and a pass over all views can be asked for
 _BOTH_ORDERS_UP_TO = 100  # variables
 _ROOTS: dict[Budgets, int] = {"cube-root": 3, "square-root": 2}  # best for Laplace and Gaussian noise (covering.md)
 
@@ -106,6 +108,12 @@ def _cover(sizes: Sizes, objective: Objective, budgets: Budgets, primes_only: bo
     design, order = min(found, key=lambda design_and_order: rank(design_and_order[0]))
     views = tuple(sorted(tuple(sorted(order[p] for p in view)) for view in build_views(design)))
     return _with_weights(sizes, views, budgets)
+
+
+def most_in_views(sizes: Sequence[int], objective: Objective, budgets: Budgets) -> int:
+    """The most variables of such sizes for which a cover is found soon."""
+    is_quick = objective == "paper" or (budgets != "equal" and len(set(sizes)) == 1)
+    return MOST_PAIRED if is_quick else MOST_SEARCHED
 
 
 def direct_pairs(domain_sizes: Sequence[int], budgets: Budgets) -> Cover:

@@ -249,7 +249,7 @@ class TestCuratorForgesSharesOfTheGroupKey:
         sums = selected_sums(keys, state.share, task.keys, driver.streams[party])
         layout = layout_of(driver.terms, step, task.tables, driver.terms.plan.total_rows)
         values = counts_of(driver.rows[party], task.tables)
-        return replace(sums, binding=b"").contribute(layout, values, b"parameters", driver.streams[party])
+        return replace(sums, binding=b"").contribute(layout, values, b"parameters", driver.streams[party]).blob
 
     def open(self, driver: Driver, blobs: list[bytes]) -> Vector:
         layout = layout_of(driver.terms, driver.terms.steps[-1], driver_tables(driver), driver.terms.plan.total_rows)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from crypto.sampling.laplace import discrete_laplace, laplace_bound
+from tests.support.float_noise import float_laplace, reachable
 
 ALPHA = Fraction(1, 20)  # epsilon 0.1
 CELLS = 20_000
@@ -58,26 +59,10 @@ class TestFloatingPointNoise:
 
     SCALE = 20.0
 
-    def noise_of(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The inverse distribution function on multiples of 2^-53, as numeric libraries do it."""
-        centred = uniform - 0.5
-        return -self.SCALE * np.sign(centred) * np.log(1 - 2 * np.abs(centred))
-
-    def reachable(self, published: NDArray[np.float64], count: float) -> NDArray[np.bool_]:
-        """Whether some multiple of 2^-53 leads from `count` to what was published: only near ones can."""
-        size = published - count
-        centred = -np.sign(size) * np.expm1(-np.abs(size) / self.SCALE) / 2
-        found = np.zeros(len(published), dtype=bool)
-        nearest = np.round((centred + 0.5) * 2.0**53)
-        for step in range(-8, 9):
-            found |= count + self.noise_of((nearest + step) * 2.0**-53) == published
-        return found
-
     def test_many_outputs_betray_the_count(self) -> None:
-        uniform = np.random.default_rng(2).integers(1, 2**53, CELLS) * 2.0**-53
-        published = 1.0 + self.noise_of(uniform)
-        assert self.reachable(published, 1.0).all()
-        assert np.mean(~self.reachable(published, 0.0)) > 0.5  # certainly not from the neighbouring count
+        published = 1.0 + float_laplace(self.SCALE, CELLS, np.random.default_rng(2))
+        assert reachable(published, 1.0, self.SCALE).all()
+        assert np.mean(~reachable(published, 0.0, self.SCALE)) > 0.5  # certainly not from the neighbouring count
 
     def test_integers_reach_the_same_outputs_from_both_counts(self) -> None:
         # Every count plus noise is an integer, and all integers within the bound are noise with positive

@@ -97,7 +97,7 @@ def test_pages_and_parties_behind_the_documented_nginx(home: Cluster, watched: W
             home.sites[name].cli("offer")
         home.serve(*PARTIES)
 
-        page.goto(f"{url}/plan")
+        page.goto(f"{url}/plan?schema={home.schema.hash}")
         page.get_by_label("Noise").select_option("distributed")
         page.get_by_role("button", name="Start this run").click()
         heading = page.get_by_role("heading", name="Result")

@@ -87,6 +87,8 @@ def test_a_party_gets_a_code_enrols_and_is_revoked(home: Cluster, operator: Watc
 def test_a_plan_answers_while_it_is_moved(home: Cluster, operator: Watched) -> None:
     page = operator.page
     page.get_by_role("link", name="Plan a run").first.click()
+    expect(page.get_by_text("Choose a schema. The forecast of your plan appears here.")).to_be_visible()
+    page.get_by_label("Schema").select_option(home.schema.hash)
     cost = page.get_by_role("region", name="What it costs and how good it can be")
     expect(cost).to_contain_text("× 2.72")
     page.get_by_label("Epsilon", exact=True).fill("4/5")
@@ -117,7 +119,7 @@ def test_a_plan_answers_while_it_is_moved(home: Cluster, operator: Watched) -> N
 def test_what_is_typed_while_the_scripts_still_load_counts(home: Cluster, operator: Watched) -> None:
     page, held = operator.page, list[Route]()
     page.route("**/htmx.min.js", lambda route: held.append(route))
-    page.goto(f"{home.url}/plan", wait_until="commit")
+    page.goto(f"{home.url}/plan?schema={home.schema.hash}", wait_until="commit")
     page.get_by_label("Epsilon", exact=True).fill("4/5")
     cost = page.get_by_role("region", name="What it costs and how good it can be")
     expect(cost).to_contain_text("× 2.72")
@@ -155,7 +157,7 @@ def test_what_a_plan_says_is_what_the_interface_says(home: Cluster, operator: Wa
 def test_a_run_is_planned_watched_and_its_result_fetched(home: Cluster, operator: Watched, tmp_path: Path) -> None:
     page = operator.page
     chosen = "&".join(f"party={name}" for name in (*PARTIES, ASKS))  # whom other tests leave behind is not asked
-    page.goto(f"{home.url}/plan?{chosen}")
+    page.goto(f"{home.url}/plan?schema={home.schema.hash}&{chosen}")
     page.get_by_label("Epsilon", exact=True).fill("12")
     page.get_by_label("Noise").select_option("distributed")
     expect(page.get_by_role("region", name="What it costs and how good it can be")).to_contain_text("12")
@@ -272,7 +274,7 @@ def test_a_run_that_fails_names_who_is_at_fault(home: Cluster, operator: Watched
 
 
 def test_everything_can_be_reached_by_keyboard(home: Cluster, operator: Watched) -> None:
-    page = operator.open(f"{home.url}/plan")
+    page = operator.open(f"{home.url}/plan?schema={home.schema.hash}")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     reached = set()

@@ -81,12 +81,12 @@ messages = st.one_of(
         blob=st.just(b""),
     ),
     st.builds(TakeBack, **common, tables=tables, blob=st.just(b"")),
-    st.builds(Contribution, **common, blob=few_bytes),
+    st.builds(Contribution, **common, tags=st.lists(st.binary(max_size=16), max_size=3).map(tuple), blob=few_bytes),
     st.builds(Place, **common, families=families, blob=st.just(b"")),
     st.builds(Placed, **common, families=families, blob=st.just(b"")),
     st.builds(Learn, **common, blob=st.just(b"")),
     st.builds(Learned, **common, families=families, blob=few_bytes),
-    st.builds(Refusal, **common, reason=texts, blob=st.just(b"")),
+    st.builds(Refusal, **common, reason=texts, culprit=st.just("") | names, blob=st.just(b"")),
 )
 
 

@@ -12,15 +12,14 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import uvicorn
 from fastapi import FastAPI
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign
 from curator.app import make_app
-from curator.server import CuratorServer, listening
+from curator.server import SecureLine, listening, server_of
 from curator.service import Service
-from protocol.exact import canonical_json
+from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
 from tests.support.curator import Desk
 
@@ -53,11 +52,13 @@ class Api:
         nonce = changes.get("nonce") or self._nonces.take(16).hex()
         time_ms = changes.get("time_ms", self.desk.clock())
         version = changes.get("signed_version", changes.get("headers", {}).get(a.VERSION_HEADER)) or ""
-        text = a.request_text(method, target, content, name, time_ms, nonce, version)
+        signed = digest(content)
+        text = a.request_text(method, target, signed, name, time_ms, nonce, version)
         headers = {
             a.PARTY_HEADER: quote(name),
             a.TIME_HEADER: str(time_ms),
             a.NONCE_HEADER: nonce,
+            a.DIGEST_HEADER: signed,
             a.SIGNATURE_HEADER: sign(key, a.REQUEST, text).hex(),
             "Content-Type": "application/octet-stream" if isinstance(body, bytes) else "application/json",
         } | changes.get("headers", {})
@@ -125,12 +126,12 @@ def with_api(desk: Desk, story: Callable[[Api], Awaitable[Any]]) -> Any:
 
 
 @contextmanager
-def served(desk: Desk) -> Iterator[tuple[str, str]]:
+def served(desk: Desk, line: SecureLine | None = None) -> Iterator[tuple[str, str]]:
     """The URL of a real server in a thread, and an operator's key."""
     service = Service.of(desk.settings, desk.store, desk.keys, desk.orchestrator, desk.clock)
     key = service.registry.new_operator_key("served", Stream.system())
     listener = listening("127.0.0.1", 0)
-    server = CuratorServer(uvicorn.Config(make_app(service), log_config=None, access_log=False), service)
+    server = server_of(service, line)
     thread = Thread(target=server.run, args=([listener],))
     thread.start()
     try:

@@ -179,11 +179,21 @@ class FakeCurator:
         target = request.scope["raw_path"].decode()
         if request.scope["query_string"]:
             target += "?" + request.scope["query_string"].decode()
-        text = a.request_text(request.method, target, body, name, sent, nonce, request.headers[a.VERSION_HEADER])
+        text = a.request_text(
+            request.method,
+            target,
+            request.headers[a.DIGEST_HEADER],
+            name,
+            sent,
+            nonce,
+            request.headers[a.VERSION_HEADER],
+        )
         try:
             verify(bytes.fromhex(key), a.REQUEST, text, bytes.fromhex(request.headers[a.SIGNATURE_HEADER]))
         except BrokenSeal:
             return problem(401, "the signature does not fit")
+        if request.headers[a.DIGEST_HEADER] != hashlib.sha256(body).hexdigest():
+            return problem(401, "the body is not the signed one")
         return None
 
     async def _inbox(self, request: Request) -> Response:

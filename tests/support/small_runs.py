@@ -157,7 +157,7 @@ class Driver:
         """The party's answer; its state moves on."""
         own = self.parties[party]
         if own is None:
-            clear = ClearSums(self.terms.plan, party < self.terms.plan.noise_shares) if self.clear else None
+            clear = ClearSums(self.terms.plan, party, party < self.terms.plan.noise_shares) if self.clear else None
             fresh = accept(self.terms, party, identity(party), self.rows[party], self.streams[party], clear)
             self.parties[party], reply = fresh
         else:

@@ -71,6 +71,9 @@ MESSAGES: Mapping[str, Task | Reply] = {
     "count of merged categories": Count(plan=HASH, step="parameters", tables=((0, 3),), merged=((2, (0, 1, 1)),)),
     "take-back": TakeBack(plan=HASH, step="update/2", tables=((2, 1),)),
     "contribution": Contribution(plan=HASH, step="parameters", blob=bytes(range(16))),
+    "contribution with tags": Contribution(
+        plan=HASH, step="parameters", tags=(bytes(16), b"", b"\xff" * 16), blob=bytes(range(16))
+    ),
     "empty contribution": Contribution(plan=HASH, step="update/1"),
     "place": Place(plan=HASH, step="initial/2", families=_FAMILIES[:1]),
     "place by the model": Place(
@@ -87,4 +90,5 @@ MESSAGES: Mapping[str, Task | Reply] = {
     "learn": Learn(plan=HASH, step="models"),
     "learned": Learned(plan=HASH, step="models", families=_FAMILIES, blob=b"\x00" * 8 + b"\xff" * 8),
     "refusal": Refusal(plan=HASH, step="joining", reason="the settings allow epsilon 1/2, the plan costs 4/5"),
+    "refusal that accuses": Refusal(plan=HASH, step="correlations", reason="it does not open", culprit="clinic"),
 }

@@ -19,6 +19,7 @@ from protocol.privacy.noise_modes import full_noise
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
+from protocol.stages.range_checks import check_range
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
 from protocol.stages.task_checks import check_tables, refuse_masked
@@ -45,14 +46,24 @@ class OwnUpdate(FrontierUpdate):
         tables = self.tables(terms, step, known)
         return dict.fromkeys(step.parties, Count(plan=terms.plan_hash, step=step.name, tables=tables))
 
-    def check_reply(
-        self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, _sums: CuratorSums
-    ) -> None:
+    def largest_reply(self, terms: Terms, step: Step, known: Knowledge, party: int, _sums: CuratorSums) -> int:
         task = self.ask(terms, step, known)[party]
-        expected = WORD_BYTES * sum(map(terms.domain.cells, getattr(task, "tables", ())))
+        return WORD_BYTES * sum(map(terms.domain.cells, getattr(task, "tables", ())))
+
+    def check_reply(
+        self, terms: Terms, step: Step, known: Knowledge, party: int, reply: Reply, sums: CuratorSums
+    ) -> None:
+        expected = self.largest_reply(terms, step, known, party, sums)
         if len(reply.blob) != expected:
             name = terms.plan.members[party].name
             raise FailedCheck(name, f"sent {len(reply.blob)} bytes for {step.name!r}, expected {expected}")
+        self.check_counts(terms, step, known, party, words_from_bytes(reply.blob))
+
+    def check_counts(self, terms: Terms, step: Step, known: Knowledge, party: int, words: NDArray[np.uint64]) -> None:
+        """Refuse counts that this party's rows cannot have, while it is known who sent them."""
+        member = terms.plan.members[party]
+        layout = self.layout(terms, step, self.tables(terms, step, known), member.rows)
+        check_range(terms, step, member.name, layout, layout.split(words))
 
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums

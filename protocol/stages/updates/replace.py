@@ -21,6 +21,7 @@ from protocol.privacy.noise_modes import full_noise
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
+from protocol.stages.range_checks import check_range
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import asked, counts_of
 from protocol.stages.task_checks import check_tables, refuse_masked
@@ -61,6 +62,11 @@ class ReplacingUpdate(OwnUpdate):
             found[predecessor] = TakeBack(plan=plan, step=name, tables=tuple(tables[i] for i in kept))
         return found
 
+    def check_counts(
+        self, _terms: Terms, _step: Step, _known: Knowledge, _party: int, _words: NDArray[np.uint64]
+    ) -> None:
+        """Check nothing here: tables that continue are masked until both answers are there."""
+
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], _sums: CuratorSums
     ) -> Knowledge:
@@ -77,6 +83,11 @@ class ReplacingUpdate(OwnUpdate):
             removed = split_vector(words_from_bytes(replies[predecessor].blob), [layout.cells[i] for i in kept])
             for index, part in zip(kept, removed, strict=True):
                 parts[index] = parts[index] + part
+        # The predecessor's noise came from an update whose tables may have had another rate.
+        names = ", ".join(terms.plan.members[party].name for party in step.parties)
+        definition = terms.plan.definition
+        widest = definition.bound(definition.rate(step.budget / terms.domain.count)) if kept else 0
+        check_range(terms, step, names, layout, parts, widest)
         return self.read_tables(terms, step, known, layout, parts)
 
     def expected(self, state: PartyState, step: Step) -> type[Task]:

@@ -29,7 +29,8 @@ class Turns(UpdateRule):
     def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
         """A pass over the first network; then turn by turn picks, and a pass over them: the last is 'parameters'."""
         picking = [party for party in everybody if plan.further[party]]
-        tables = [sum(plan.picks) - 1] if counts_network(plan) else []
+        pairs = sum(plan.picks) - 1  # of the first network
+        tables = [pairs] if counts_network(plan) and pairs > 0 else []
         tables += [plan.further[party] for party in picking[:-1]]
         picks, passes = plan.split[2] * OF_PICKS, plan.split[2] * (1 - OF_PICKS)
         budgets = allocate(passes, tables) if tables else ()

@@ -55,11 +55,12 @@ class Raw:
         content = body if isinstance(body, bytes) else canonical_json(body)
         now, nonce = int(time.time() * 1000) + late_ms, nonce or Stream.system().take(16).hex()
         version = (headers or {}).get(a.VERSION_HEADER, "")
-        text = a.request_text(method, signed_target or target, content, self.name, now, nonce, version)
+        text = a.request_text(method, signed_target or target, digest(content), self.name, now, nonce, version)
         signed = {
             a.PARTY_HEADER: quote(self.name),
             a.TIME_HEADER: str(now),
             a.NONCE_HEADER: nonce,
+            a.DIGEST_HEADER: digest(content),
             a.SIGNATURE_HEADER: sign(key or self.own.signing, a.REQUEST, text).hex(),
             "Content-Type": "application/octet-stream" if isinstance(body, bytes) else "application/json",
         }
@@ -136,7 +137,7 @@ def test_signatures_that_do_not_fit(raw: Raw) -> None:
     wrong_key = SigningKey.generate()
     refused(raw("GET", "/v1/roster", key=wrong_key), 401, "not signed with the key of 'raw'")
     refused(raw("GET", "/v1/roster", signed_target="/v1/receipts"), 401, "not signed")
-    refused(raw("PUT", "/v1/offers/rows", {"rows": 1}, sent=b'{"rows": 2}'), 401, "not signed")
+    refused(raw("PUT", "/v1/offers/rows", {"rows": 1}, sent=b'{"rows": 2}'), 401, "not the one whose digest")
     refused(raw("GET", "/v1/roster", headers={a.PARTY_HEADER: quote(PARTIES[1])}), 401, "not signed")
     refused(raw("GET", "/v1/roster", headers={a.PARTY_HEADER: "nobody"}), 401, "no party 'nobody'")
 
@@ -198,13 +199,14 @@ def test_values_that_cannot_be(home: Cluster) -> None:
 
 
 def test_bodies_over_the_limit(home: Cluster, raw: Raw, run: str) -> None:
-    refused(home.http.post("/v1/plans", content=b" " * (2 << 20) + b"{}"), 413, "larger than 2,097,152 bytes")
+    refused(home.http.post("/v1/plans", content=b" " * (1 << 16) + b"{}"), 413, "larger than 65,536 bytes")
+    refused(home.http.post("/v1/schemas", content=b" " * (2 << 20) + b"{}"), 413, "larger than 2,097,152 bytes")
 
     def chunks() -> Iterator[bytes]:
         for _ in range(40):
             yield b" " * (1 << 16)
 
-    refused(home.http.post("/v1/plans", content=chunks()), 413, "larger than 2,097,152 bytes")
+    refused(home.http.post("/v1/plans", content=chunks()), 413, "larger than 65,536 bytes")
 
 
 def test_another_version_is_refused_at_the_door(raw: Raw) -> None:
@@ -261,13 +263,13 @@ def test_an_answer_is_taken_once_and_as_it_was(home: Cluster, raw: Raw, run: str
 
 
 def test_an_acceptance_of_another_plan(home: Cluster, raw: Raw, run: str) -> None:
-    """Whoever accepts another plan than the one that was proposed has accepted nothing."""
+    """Whoever accepts another plan than the one that was proposed has accepted nothing, and it shows at once."""
     terms = terms_of(home, raw)
     changed = replace(terms, plan=Plan.model_validate(terms.plan.model_copy(update={"run": "another"})))
     body = acceptance(raw, changed)
-    answer = raw.deliver(run, "joining", body, raw.receipt(terms, "joining", body))
-    refused(answer, 409, "another plan")
-    assert home.run(run)["state"] == "joining"
+    assert raw.deliver(run, "joining", body, raw.receipt(terms, "joining", body)).status_code == 204
+    ended = home.until(run, "failed")
+    assert (ended["culprit"], "another plan" in ended["reason"]) == ("raw", True)
 
 
 def test_an_acceptance_with_a_foreign_signature_fails_the_run(home: Cluster, raw: Raw, run: str) -> None:

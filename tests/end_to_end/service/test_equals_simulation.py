@@ -102,7 +102,7 @@ def over_http(tmp_path: Path, seed: bytes, **wishes: Any) -> tuple[Path, Plan, l
             me,
             known,
             stream=randomness.parties[me],
-            sums=lambda plan, me: ClearSums(plan, randomness.keeps_noise(plan, me)),
+            sums=lambda plan, me: ClearSums(plan, me, randomness.keeps_noise(plan, me)),
         )
         for me in range(len(ROWS))
     ]

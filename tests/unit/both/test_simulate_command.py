@@ -221,6 +221,16 @@ def test_an_evaluation_is_marked_as_private(world):
     assert "evaluation" not in world.manifest()
 
 
+def test_an_evaluation_of_a_single_attribute_measures_that_attribute(world):
+    """It has no pairs: the mean over all of them was no number, and no JSON."""
+    world.write_schema({"attributes": [SCHEMA["attributes"][1]]})
+    code, out, _ = world.run("--evaluate", "--epsilon", "20")
+    assert code == 0
+    assert re.search(r"error of the single attribute, which has no pairs: 0\.\d+\n", out)
+    assert "nan" not in out
+    assert 0 <= world.manifest()["evaluation"]["average_1way_distance"] < 0.2
+
+
 def test_files_appear_whole_and_replace_older_ones(world):
     world.run("--rows", "500")
     world.run("--rows", "5")

@@ -464,3 +464,49 @@ def test_a_name_of_a_run_that_was_changed_on_the_way_is_not_believed(fake, parti
     with pytest.raises(Untrusted):
         parties[0].turns()
     assert parties[0].ledger.answered(RUN, "correlations") is None
+
+
+# Tasks that cannot be read
+
+
+def unreadable(fake, monkeypatch, run=RUN):
+    """From now on, what this run asks cannot be read."""
+    original = fake.task
+
+    def task(found, name):
+        asked = original(found, name)
+        return b"garbage" if asked is not None and found is fake.runs[run] else asked
+
+    monkeypatch.setattr(fake, "task", task)
+
+
+def test_an_invitation_that_cannot_be_read_is_refused_at_once(fake, parties, monkeypatch):
+    fake.start(run_terms())
+    unreadable(fake, monkeypatch)
+    parties[0].turns(2)
+    run = fake.runs[RUN]
+    assert (run.ended, run.culprit) == ("refused", "party-1")
+    assert "expected a message that starts with" in run.reason
+    assert parties[0].ledger.request(RUN) is None
+    parties[0].turns(start=True)  # the receipt of the refusal is no answer that the ledger has lost
+
+
+def test_a_task_that_cannot_be_read_ends_the_run_at_once(fake, parties, monkeypatch):
+    join(fake, parties)
+    unreadable(fake, monkeypatch)
+    parties[0].turns()
+    run = fake.runs[RUN]
+    assert (run.ended, run.culprit) == ("failed", "party-1")
+    assert "expected a message that starts with" in run.reason
+    assert parties[0].ledger.spent("patients") == parties[0].ledger.reserved("patients") == 0
+
+
+def test_a_run_that_cannot_even_be_refused_holds_up_no_other(fake, parties, monkeypatch):
+    """Say, of a ledger that has lost the run: the curator goes on asking, and the party goes on with other runs."""
+    join(fake, parties)
+    unreadable(fake, monkeypatch)
+    parties[0].ledger.settle(RUN, "cancelled", "")
+    fake.start(run_terms("run-2"))
+    parties[0].turns(3)
+    assert 0 not in fake.runs["run-2"].state.waiting_for
+    assert [fields["run"] for event, fields in parties[0].logged if event == "cannot read a task"] == [RUN]

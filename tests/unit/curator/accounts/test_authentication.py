@@ -12,6 +12,7 @@ from curator.accounts.registry import Registry
 from curator.errors import Forbidden, NotAuthenticated, Replayed, WrongClock
 from curator.store.store import Store
 from curator.store.tables import nonces
+from protocol.exact import digest
 from protocol.messages.signatures import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, request_text
 from tests.support.curator import START, Clock
 from tests.support.small_runs import identity
@@ -41,9 +42,9 @@ def gate(registry, clock) -> Authentication:
 
 
 def signed(nonce: str = NONCE, time_ms: int = START, sender: str = "clinic", key: int = 0) -> SignedRequest:
-    text = request_text("PUT", "/v1/offers/x?y=z", b"body", sender, time_ms, nonce)
+    text = request_text("PUT", "/v1/offers/x?y=z", digest(b"body"), sender, time_ms, nonce)
     signature = sign(identity(key).signing, REQUEST, text).hex()
-    return SignedRequest("PUT", "/v1/offers/x?y=z", b"body", sender, str(time_ms), nonce, signature)
+    return SignedRequest("PUT", "/v1/offers/x?y=z", digest(b"body"), sender, str(time_ms), nonce, signature)
 
 
 def test_a_signed_request_is_its_senders(gate, registry, clock):
@@ -57,7 +58,8 @@ def test_a_signed_request_is_its_senders(gate, registry, clock):
     [
         {"method": "POST"},
         {"target": "/v1/offers/x"},
-        {"body": b"other"},
+        {"body_digest": digest(b"other")},
+        {"body_digest": "no digest"},
         {"time_ms": str(START + 1)},
         {"nonce": NONCE + "0"},
         {"signature": "00" * 64},

@@ -1,13 +1,17 @@
 """Who takes part: operators' keys, codes, enrolment, rotation, offers, and the members that a plan may name."""
 
 import pytest
+from sqlalchemy import select
 
 from crypto.errors import MalformedKey
 from crypto.randomness import Stream
+from curator.accounts.offered import LARGEST_OFFERS, MOST_OFFERS
 from curator.accounts.registry import CODE_LIFE_MS, Registry
 from curator.errors import Conflict, Forbidden, NotFound
 from curator.store.store import Store
+from curator.store.tables import schemas
 from protocol.errors import PlanError
+from protocol.tables.schema import Schema
 from tests.support.curator import START, Clock
 from tests.support.small_runs import BITS, MIXED, identity
 
@@ -178,9 +182,53 @@ def test_a_revoked_party_keeps_the_time_of_its_revocation(registry, clock):
 def test_an_offer_brings_its_schema(registry):
     enrol(registry, "clinic")
     registry.offer("clinic", "patients", BITS, 30)
-    assert registry.schema(BITS.hash) == BITS
+    assert Schema.parse(registry.schema_text(BITS.hash)) == BITS
     assert [(one.hash, one.title) for one in registry.schemas()] == [(BITS.hash, "")]
-    assert "no schema" in refused(lambda: registry.schema(MIXED.hash), NotFound)
+    assert "no schema" in refused(lambda: registry.schema_text(MIXED.hash), NotFound)
+
+
+def numbered(number: int, values: int = 2) -> Schema:
+    codes = [f"{value:09}" for value in range(values)]
+    attribute = {"name": f"attribute {number}", "kind": "categorical", "values": codes}
+    return Schema.parse({"title": f"schema {number}", "attributes": [attribute]})
+
+
+def test_a_schema_goes_with_its_last_offer_unless_an_operator_published_it(registry):
+    enrol(registry, "clinic")
+    for number in range(200):  # a party that changes its mind keeps one offer and one schema
+        registry.offer("clinic", "patients", numbered(number), 30)
+    assert [one.title for one in registry.schemas()] == ["schema 199"]
+    registry.add_schema(numbered(199))
+    registry.offer("clinic", "patients", BITS, 30)
+    assert sorted(one.title for one in registry.schemas()) == ["", "schema 199"]
+    assert sorted(one.attributes for one in registry.schemas()) == [1, 5]
+
+
+def test_a_party_has_so_many_offers_and_no_more(registry, clock):
+    """Offers without a limit filled 76 MB in a quarter of a minute."""
+    enrol(registry, "clinic", 0)
+    enrol(registry, "other", 1)
+    registry.offer("other", "rows", BITS, 10)
+    for number in range(MOST_OFFERS + 5):
+        clock.advance(1)
+        registry.offer("clinic", f"rows {number}", numbered(number), 30)
+    kept = {offer.dataset for offer in registry.offers() if offer.party == "clinic"}
+    assert kept == {f"rows {number}" for number in range(5, MOST_OFFERS + 5)}
+    assert len(registry.schemas()) == MOST_OFFERS + 1
+    assert [member.name for member in registry.members(BITS.hash, None)] == ["other"]
+
+
+def test_the_schemas_of_a_partys_offers_have_a_bound_and_the_newest_offer_stays(registry, clock):
+    enrol(registry, "clinic")
+    large = [numbered(number, values=60_000) for number in range(8)]
+    assert 4 < LARGEST_OFFERS // len(large[0].to_json()) < 7
+    for number, schema in enumerate(large):
+        clock.advance(1)
+        registry.offer("clinic", f"rows {number}", schema, 30)
+        registry.offer("clinic", f"again {number}", schema, 30)  # one schema counts once
+    with registry.store.reading() as db:
+        assert sum(len(text) for text in db.execute(select(schemas.c.text)).scalars()) <= LARGEST_OFFERS
+    assert {"rows 7", "again 7", "rows 3"} <= {offer.dataset for offer in registry.offers()}
 
 
 def test_a_schema_is_kept_once_and_pages_are_by_hash(registry):

@@ -126,7 +126,7 @@ def test_a_database_that_is_away_is_a_failure_that_may_pass(
     capsys.readouterr()
     monkeypatch.setenv("SUBN_CURATOR_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
     assert main(["code", "north", *home]) == 1
-    assert "nothing is lost" in capsys.readouterr().err
+    assert "what was confirmed is stored" in capsys.readouterr().err
 
 
 def test_a_setting_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from crypto.errors import BrokenSeal
 from crypto.sealing import ExchangeKey
 from crypto.signing import SigningKey, sign, verify
 from curator.accounts.registry import CODE_LIFE_MS
-from protocol.exact import canonical_json
+from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
 from protocol.messages.pins import parted
 from protocol.messages.tasks import Invitation, decode
@@ -112,7 +112,9 @@ def test_keys_are_rotated_by_old_and_new_together_and_not_during_a_run(desk: Des
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"sent": b"{}"}, ["not signed with the key"]),
+        ({"sent": b"{}"}, ["the body is not the one whose digest is signed"]),
+        ({"headers": {a.DIGEST_HEADER: digest(b"{}")}, "sent": b"{}"}, ["not signed with the key"]),
+        ({"headers": {a.DIGEST_HEADER: None}}, ["Subn-Digest missing"]),
         ({"headers": {a.NONCE_HEADER: "another-nonce-0123"}}, ["not signed with the key"]),
         ({"headers": {a.NONCE_HEADER: "short"}}, ["nonce"]),
         ({"headers": {a.TIME_HEADER: "noon"}}, ["time"]),
@@ -145,8 +147,9 @@ def test_a_signature_is_for_one_method_path_and_query(desk: Desk) -> None:
     async def story(api: Api) -> None:
         key = desk.parties[0].identity.signing
         for method, target in (("GET", "/v1/receipts"), ("PUT", "/v1/inbox"), ("GET", "/v1/inbox?wait=1")):
-            text = a.request_text(method, target, b"", "party-1", START, "n" * 20)
+            text = a.request_text(method, target, digest(b""), "party-1", START, "n" * 20)
             headers = {a.PARTY_HEADER: "party-1", a.TIME_HEADER: str(START), a.NONCE_HEADER: "n" * 20}
+            headers[a.DIGEST_HEADER] = digest(b"")
             headers[a.SIGNATURE_HEADER] = sign(key, a.REQUEST, text).hex()
             refused(await api.http.get("/v1/inbox", headers=headers), 401, "not signed")
 
@@ -307,14 +310,11 @@ def test_a_refusal_ends_the_run_and_names_who_refused(desk: Desk) -> None:
     with_api(desk, story)
 
 
-def test_an_answer_that_is_too_large_is_refused_while_it_comes(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.settings = desk.settings.model_copy(update={"largest_body": 1 << 16})
-
+def test_an_answer_that_is_larger_than_any_to_its_question_is_refused_before_it_is_read(desk: Desk) -> None:
     async def story(api: Api) -> None:
         run, key = await api.create_run(), {a.RECEIPT_HEADER: "00" * 64}
-        answer = await api.party(0, "PUT", f"/v1/runs/{run}/outbox/joining", bytes((1 << 16) + 1), headers=key)
-        refused(answer, 413, "65,536 bytes")
+        answer = await api.party(0, "PUT", f"/v1/runs/{run}/outbox/joining", bytes(20_000), headers=key)
+        refused(answer, 413, "party-1's answer to 'joining' has 20,000 bytes: at most 16,384 are expected")
         body = {"schema": "x" * (2 << 20), "rows": 1}
         refused(await api.party(0, "PUT", "/v1/offers/rows", body), 413, "2,097,152 bytes")
 

@@ -29,7 +29,7 @@ def test_every_error_class_has_an_entry(module: Any) -> None:
 
 def test_only_failures_of_the_curator_itself_are_server_errors() -> None:
     own = {protocol.SubnError, crypto.Reused, curator.CuratorError, curator.SettingsError}
-    own |= {curator.StoreUnavailable, curator.Displaced}
+    own |= {curator.StoreUnavailable, curator.Displaced, curator.Busy}
     assert {error for error, kind in KINDS.items() if kind.status >= 500} == own | {OSError}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from curator.subn import main
+from protocol.tables.schema import Schema
 from tests.support.api import served
 from tests.support.curator import Desk
 from tests.support.small_runs import BITS
@@ -218,6 +219,44 @@ def test_schemas_are_added_listed_and_shown(shell: Shell) -> None:
     assert shown["attributes"][0]["name"] == BITS.names[0]
     (shell.folder / "bad.json").write_text("{", encoding="utf-8")
     assert "JSON" in shell.run("schemas", "add", str(shell.folder / "bad.json"), code=2)
+
+
+FORMULAS = Schema.parse(
+    {
+        "title": "signs",
+        "attributes": [
+            {"name": "=1+1", "kind": "categorical", "values": ["@no", "yes"]},
+            {"name": "change", "kind": "integer", "min": -2, "max": 1},
+        ],
+    }
+)
+
+
+def test_texts_that_spreadsheets_take_for_formulas_are_told_and_can_be_had_as_texts(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path / "signs", schema=FORMULAS)
+    with served(desk) as (url, key):
+        monkeypatch.setenv("SUBN_URL", url)
+        (tmp_path / "key").write_text(key, encoding="utf-8")
+        (tmp_path / "signs.json").write_text(FORMULAS.to_json(), encoding="utf-8")
+        first, *careful = shell.run("schemas", "add", str(tmp_path / "signs.json")).splitlines()
+        assert first == FORMULAS.hash
+        assert [line.partition("takes ")[2].partition(" for")[0] for line in careful] == ["'=1+1'", "'@no'"]
+        run = desk.run(noise="distributed", epsilon="100", key_bits=2048)
+        desk.answer_all()
+        shell.run("wait", run)
+        out = tmp_path / "out"
+        assert "table.spreadsheet.csv" not in shell.run("get", run, "--out", str(out))
+        files = shell.json("get", run, "--out", str(out), "--spreadsheet-safe", "--copies", "1")["files"]
+        assert files == [str(out / "copy-1.csv"), str(out / "copy-1.spreadsheet.csv")]
+        shell.run("get", run, "--out", str(out), "--spreadsheet-safe", "--file", "table.csv")
+        published, safe = ((out / name).read_text() for name in ("table.csv", "table.spreadsheet.csv"))
+        assert published.splitlines()[0] == "=1+1,change"
+        assert safe == published.replace("=1+1", "'=1+1").replace("@no", "'@no")
+        assert ",-" in safe  # a number below zero stays one
+        assert shell.run("verify", str(out / "manifest.json")).startswith("verified")
+        assert "Spreadsheets</strong> take" in desk.orchestrator.folder(run).joinpath("report.html").read_text()
 
 
 def test_what_is_missing_or_wrong_is_a_usage_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The operator's pages over HTTP in process: who may see and send what, and that they say what the interface says."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, get_args
 
@@ -19,6 +20,7 @@ from curator.pages.plan_form import Field, fields, request_of
 from curator.pages.run_grid import advice, grid
 from curator.pages.runs import rest_after
 from curator.rendering import formats
+from curator.runs.planner import Planner
 from protocol.errors import PlanError
 from protocol.options import Noise
 from protocol.plan.promises import not_promised, odds_factor, promises
@@ -26,7 +28,7 @@ from protocol.plan.step import StageName
 from protocol.stages.registry import labels
 from tests.support.api import BASE, Api, with_api
 from tests.support.curator import Desk
-from tests.support.small_runs import plan_of
+from tests.support.small_runs import CITIES, plan_of
 
 PLAN = {"key_bits": "512", "noise": "distributed"}
 
@@ -257,6 +259,35 @@ def test_a_plan_that_is_refused_says_why_and_offers_no_start(desk, wishes, reaso
         answer = await send(api, "/runs", **(PLAN | {"schema": desk.schema.hash} | wishes))
         assert answer.status_code == 422
         assert len(desk.views.runs(10)) == count
+
+    with_api(desk, story)
+
+
+def test_nothing_is_planned_before_the_operator_has_chosen_a_schema(desk):
+    """What parties offer is not worked out: 15,000 attributes of one party took 12 GB as the page was opened."""
+    registry, planned = desk.orchestrator.registry, []
+    for number in range(5):
+        registry.offer("party-2", f"more {number}", CITIES, 10)
+    seams = desk.orchestrator.planner.seams
+    desk.orchestrator.planner = Planner(
+        registry, replace(seams, work_out=lambda *asked: planned.append(asked) or seams.work_out(*asked))
+    )
+
+    async def story(api):
+        await sign_in(api)
+        for path in ("/plan", "/plan/forecast", "/plan?epsilon=2&party=party-1"):
+            shown = (await api.http.get(path)).text
+            assert "Choose a schema. The forecast of your plan appears here." in shown
+            assert "Start this run" not in shown
+        assert planned == []
+        shown = (await api.http.get("/plan")).text
+        bits, cities = (shown.index(one.hash) for one in (desk.schema, CITIES))
+        assert bits < cities  # three parties offer rows of one schema, and one party five times rows of the other
+        assert "cities, 1 party" in shown
+        assert "without a title, 3 parties" in shown
+        assert (await send(api, "/runs", **PLAN)).status_code == 422
+        assert "Start this run" in (await api.http.get("/plan", params=PLAN | {"schema": desk.schema.hash})).text
+        assert len(planned) == 1
 
     with_api(desk, story)
 

@@ -13,8 +13,7 @@ from curator.errors import (
     RunEnded,
 )
 from curator.runs import live_run, orchestrator
-from protocol.errors import OutOfTurn
-from protocol.messages.tasks import decode, encode
+from protocol.messages.tasks import Refusal, decode, encode
 from tests.support.curator import Outgoing
 from tests.support.curator_runs import DAY, PLAIN, column, kinds, outgoing, signed, state, without_room
 
@@ -64,14 +63,42 @@ def test_a_receipt_must_fit(desk):
     assert state(desk, run) == ("joining", None)
 
 
-def test_an_answer_to_another_step_ends_nothing(desk):
+@pytest.mark.parametrize("changed", [{"step": "parameters"}, {"plan": "0" * 64}], ids=["step", "plan"])
+def test_an_answer_to_another_step_or_plan_names_its_sender_at_once(desk, changed):
+    """Its receipt says that these bytes answer this step: the party will send nothing else before the deadline."""
     run = desk.run(**PLAIN)
     sent = outgoing(desk, 0)
-    other = encode(decode(sent.body, "party-1").model_copy(update={"step": "parameters"}))
-    with pytest.raises(OutOfTurn, match="answered 'parameters' of another plan or step"):
-        desk.deliver(desk.parties[0], signed(desk, 0, sent, other))
-    assert state(desk, run) == ("joining", None)
-    desk.deliver(desk.parties[0], sent)
+    other = encode(decode(sent.body, "party-1").model_copy(update=changed))
+    desk.deliver(desk.parties[0], signed(desk, 0, sent, other))
+    assert state(desk, run) == ("failed", "party-1")
+    assert "of another plan or step, 'joining' is due" in desk.views.run(run).reason
+
+
+def refused_by_second(desk, run, culprit):
+    """The second party's refusal, which accuses somebody."""
+    for number in range(3):
+        desk.deliver(desk.parties[number], outgoing(desk, number))
+    task = decode(desk.orchestrator.inbox("party-2")[1], "curator")
+    reason = f"{culprit}: its share of the group key does not open"
+    refusal = encode(Refusal(plan=task.plan, step=task.step, reason=reason, culprit=culprit))
+    desk.deliver(desk.parties[1], signed(desk, 1, Outgoing(run, task.step, b"", b""), refusal))
+    return desk.views.run(run)
+
+
+def test_a_refusal_that_accuses_another_party_names_both(desk):
+    run = desk.run(**PLAIN)
+    ended = refused_by_second(desk, run, "party-1")
+    assert (ended.state, ended.culprit) == ("failed", "party-1, party-2")
+    assert ended.reason == (
+        "party-2 says: party-1: its share of the group key does not open; "
+        "one of the two is at fault, and nothing tells which"
+    )
+
+
+@pytest.mark.parametrize("culprit", ["party-2", "party-9", "curator", "operator"])
+def test_a_refusal_that_accuses_nobody_else_is_its_own(desk, culprit):
+    run = desk.run(**PLAIN)
+    assert refused_by_second(desk, run, culprit).culprit == "party-2"
 
 
 def test_a_refusal_when_joining_refuses_the_run(desk):
@@ -118,19 +145,46 @@ def test_an_answer_that_fails_a_check_is_its_senders_fault(desk):
     assert "did not sign this plan" in desk.views.run(run).reason
 
 
-def test_sums_that_do_not_add_up_are_the_parties_fault(desk):
-    run = desk.run(**PLAIN)
-    for number in range(3):
-        desk.deliver(desk.parties[number], outgoing(desk, number))
-    for number in range(2):
-        desk.deliver(desk.parties[number], outgoing(desk, number))
-    sent = outgoing(desk, 2)
-    contribution = decode(sent.body, "party-3")
-    zeros = encode(contribution.model_copy(update={"blob": bytes(len(contribution.blob))}))
-    charge = desk.orchestrator.plan(desk.request(**PLAIN)).steps[1].charge(2)
-    desk.deliver(desk.parties[2], signed(desk, 2, sent, zeros, charge))
-    assert state(desk, run) == ("failed", "the parties")
-    assert "do not add up" in desk.views.run(run).reason
+def lied(desk, liar, key="key", **changes):
+    """The end of a run in whose first pass one party sends zeros, or other changes, instead of its contribution."""
+    run = desk.run(key, **PLAIN)
+    for _ in range(2):
+        for number in range(3):
+            sent = outgoing(desk, number)
+            if sent.step != "joining" and number == liar:
+                honest = decode(sent.body, f"party-{liar + 1}")
+                body = encode(honest.model_copy(update={"blob": bytes(len(honest.blob))} | changes))
+                charge = desk.orchestrator.planner.plan(desk.request(**PLAIN)).terms.steps[1].charge(liar)
+                sent = signed(desk, liar, sent, body, charge)
+            desk.deliver(desk.parties[number], sent)
+    return desk.views.run(run)
+
+
+def test_sums_that_do_not_add_up_name_who_made_other_masks(desk):
+    ended = lied(desk, 1, tags=(b"x" * 16, b"", b"x" * 16))
+    assert (ended.state, ended.culprit) == ("failed", "party-2")
+    assert "do not add up" in ended.reason
+    assert "party-2 made other masks than party-1, party-3" in ended.reason
+
+
+def test_sums_that_do_not_add_up_under_the_right_masks_name_nobody(desk):
+    ended = lied(desk, 2)
+    assert (ended.state, ended.culprit) == ("failed", "the parties")
+    assert "which one cannot be told without opening" in ended.reason
+
+
+def test_who_was_in_all_such_runs_and_in_none_that_finished_is_listed(desk):
+    assert "runs that failed so" not in lied(desk, 2).reason  # one run tells nothing
+    desk.finish(desk.run("good", parties=["party-1", "party-2"], insiders=1, **PLAIN))
+    ended = lied(desk, 2, "again")
+    assert ended.culprit == "the parties"
+    assert ended.reason.endswith("in all 2 runs that failed so, and in none that finished: party-3")
+
+
+def test_nobody_is_listed_who_has_finished_a_run(desk):
+    lied(desk, 2)
+    desk.finish(desk.run("good", **PLAIN))
+    assert lied(desk, 2, "again").reason.endswith("every one has also finished a run")
 
 
 # The last answer to a step

@@ -26,7 +26,7 @@ from tests.support.small_runs import BITS, MIXED, SMALL_BITS
 
 
 def test_a_plan_spends_and_keeps_nothing(desk):
-    terms = desk.orchestrator.plan(desk.request(parties=["party-3", "party-1"], epsilon="4/5"))
+    terms = desk.orchestrator.planner.plan(desk.request(parties=["party-3", "party-1"], epsilon="4/5")).terms
     assert [member.name for member in terms.plan.members] == ["party-3", "party-1"]
     assert terms.plan.epsilon == Fraction(4, 5)
     assert desk.views.runs(10) == []

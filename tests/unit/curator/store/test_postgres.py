@@ -114,7 +114,7 @@ def test_what_fails_leaves_nothing(store):
 
 
 def test_a_server_that_is_away_is_told(url):
-    with pytest.raises(StoreUnavailable, match="nothing is lost"):
+    with pytest.raises(StoreUnavailable, match="what was confirmed is stored"):
         Store.open(url.replace("?host=", "?host=/nowhere"))
 
 

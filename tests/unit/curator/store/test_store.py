@@ -102,8 +102,21 @@ def test_check_says_whether_the_store_answers(store, tmp_path):
     store.close()
     (tmp_path / "curator.db").write_bytes(b"this is no database" * 1000)
     (tmp_path / "curator.db-wal").unlink(missing_ok=True)
-    with pytest.raises(StoreUnavailable, match="not a database"):
+    with pytest.raises(StoreUnavailable, match="not a database") as error:
         store.check()
+    assert "restore the newest backup" in str(error.value)
+    assert "lost here" in str(error.value)
+
+
+def test_a_database_that_only_waits_says_that_nothing_confirmed_is_lost(tmp_path):
+    with pytest.raises(StoreUnavailable) as error:
+        Store.open(f"sqlite:///{tmp_path / 'nowhere' / 'curator.db'}")
+    assert "what was confirmed is stored: check its disk and connection" in str(error.value)
+
+
+def test_a_database_without_its_tables_is_no_matter_of_waiting(store):
+    with pytest.raises(StoreUnavailable, match="is not the one that this program made"), store.reading() as db:
+        db.execute(text("SELECT * FROM nowhere"))
 
 
 # Migrations

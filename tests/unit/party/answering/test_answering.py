@@ -174,7 +174,7 @@ def test_a_task_that_nobody_foresaw_is_declined_and_does_not_stop_the_party(fake
 
     monkeypatch.setattr(answering, stage, breaks)
     reason = reason_of(party.answering.handle(RUN, task_of(fake, party)).reply)
-    assert reason == "curator: asks in 'correlations' for something that this party cannot work out"
+    assert reason == "curator: asks in 'correlations' for what cannot be worked out"
     assert party.ledger.request(RUN).outcome == "refused"
     assert party.ledger.spent("patients") == 0
 
@@ -208,9 +208,36 @@ def test_an_invitation_to_an_ended_run_is_refused(tmp_path, fake):
     assert reason_of(refusal.reply) == "curator: invites to 'run-1', which is over: cancelled"
 
 
-def test_what_is_no_task_is_said_and_not_answered(fake, parties):
-    with pytest.raises(MalformedMessage):
-        parties[0].answering.handle(RUN, b"SUBN\x02\0\0\0\0")
-    answer = encode(Acceptance(plan="0" * 64, step="joining", exchange_key=bytes(32), signature=b"", contributions=()))
-    with pytest.raises(OutOfTurn, match="which only parties send"):
-        parties[0].answering.handle(RUN, answer)
+NO_TASKS = {
+    "of a later version": (b"SUBN\x02\0\0\0\0", "speaks protocol version 2"),
+    "garbage": (b"garbage", "expected a message that starts with"),
+    "an answer": (
+        encode(Acceptance(plan="0" * 64, step="joining", exchange_key=bytes(32), signature=b"", contributions=())),
+        "which only parties send",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "why"), NO_TASKS.values(), ids=NO_TASKS)
+def test_what_is_no_task_is_refused_as_the_step_that_is_due(fake, parties, data, why):
+    join(fake, parties)
+    party = parties[0]
+    sent = party.answering.handle(RUN, data)
+    assert (sent.step, why in reason_of(sent.reply)) == ("correlations", True)
+    assert party.ledger.request(RUN).outcome == "refused"
+    assert party.ledger.spent("patients") == party.ledger.reserved("patients") == 0
+
+
+@pytest.mark.parametrize(("data", "why"), NO_TASKS.values(), ids=NO_TASKS)
+def test_what_is_no_task_ends_an_invitation_that_waits_for_the_data_owner(tmp_path, fake, data, why):
+    party = Party(make_home(tmp_path / "home", 0, fake, accept="ask"), 0, fake)
+    fake.start(run_terms())
+    party.turns()
+    sent = party.answering.handle(RUN, data)
+    assert (sent.step, why in reason_of(sent.reply)) == ("joining", True)
+
+
+@pytest.mark.parametrize(("data", "why"), NO_TASKS.values(), ids=NO_TASKS)
+def test_what_is_no_task_of_a_run_that_nobody_knows_is_said(parties, data, why):
+    with pytest.raises((MalformedMessage, OutOfTurn), match=why):
+        parties[0].answering.handle("run-9", data)

@@ -2,6 +2,7 @@
 
 import json
 
+from party.answering import invitation
 from party.answering.answering import Answering
 from protocol.messages.tasks import Invitation, decode, encode
 from tests.support.fake_curator import FakeCurator
@@ -52,6 +53,25 @@ def test_two_decisions_on_one_budget_are_not_both_kept(tmp_path, fake):
     assert fake.runs[RUN].reason.startswith(
         "'run-1' costs 1, but of the 3/2 that 'patients' may spend only 1/2 is left"
     )
+
+
+def test_a_plan_that_nobody_foresaw_is_refused_and_does_not_stop_the_party(tmp_path, fake, monkeypatch):
+    """It would stop again at each restart, with the invitation still in its inbox."""
+
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("17 rows")
+
+    party = Party(make_home(tmp_path / "home", 0, fake), 0, fake)
+    fake.start(run_terms())
+    monkeypatch.setattr(invitation, "agree", breaks)
+    assert refused_because(party, fake) == "curator: asks in 'joining' for what cannot be worked out"
+
+
+def test_picks_of_more_parties_than_there_are_do_not_stop_the_party(tmp_path, fake):
+    party, terms = Party(make_home(tmp_path / "home", 0, fake), 0, fake), run_terms()
+    plan = terms.plan.model_copy(update={"picks": (1, 1, 1, 1, 1)})
+    task = Invitation(plan=plan.hash(), step="joining", proposal=plan, schema_text=terms.schema.to_json())
+    assert "the plan has picks of 5 parties" in reason_of(party.answering.handle(RUN, encode(task)).reply)
 
 
 def test_a_schema_of_no_data_set_is_refused(tmp_path, fake):

@@ -179,3 +179,11 @@ def test_answers_that_the_log_does_not_tell_of_are_named(log, path):
     log.append("answered", run="run-1", step="a", mechanism="count", charge="1", request="q", reply="digest of a")
     answers = [answer("a"), answer("b"), answer("c", RECOVERED)]
     assert unlogged(path, answers) == [answers[1]]
+
+
+@pytest.mark.parametrize("damaged", [b"not JSON\n", b"\xff\xfe\n"])
+def test_a_log_with_a_damaged_line_cannot_say_what_is_missing_in_it(path, log, damaged):
+    three(log)
+    path.write_bytes(path.read_bytes() + damaged)
+    with pytest.raises(Unreadable, match=r"a line is no entry of this log.*keep it as it is.*move it away"):
+        unlogged(path, [])

@@ -1,5 +1,6 @@
 import re
 from fractions import Fraction
+from time import process_time
 
 import pytest
 
@@ -132,7 +133,15 @@ def test_score_f_is_for_bits():
     terms_of(MIXED, score="F", encoding="gray")
 
 
-@pytest.mark.parametrize("picks", [(2, 2, 2), (5, 0), (5, 0, 0, 0)])
+@pytest.mark.parametrize("picks", [(5, 0), (5, 0, 0, 0), (2, 1, 1, 1)])
+def test_every_party_has_a_number_of_picks_and_of_further_pairs(picks):
+    """The steps are worked out from them, so that a number too many would be that of a party that is not there."""
+    text = f"of {len(picks)} parties: give each of its 3 a number"
+    assert refusal(plan_of(picks=picks)) == f"the plan has picks {text}"
+    assert refusal(changed(plan_of(), further=picks)) == f"the plan has further pairs {text}"
+
+
+@pytest.mark.parametrize("picks", [(2, 2, 2), (1, 1, 1)])
 def test_the_parties_place_every_variable(picks):
     text = refusal(plan_of(picks=picks))
     assert text == f"the parties' picks {picks} do not add up to the 5 variables of 3 parties"
@@ -259,3 +268,36 @@ def test_no_party_is_called_curator():
     first, second, third = (plan := plan_of()).members
     misleading = (first, second, third.model_copy(update={"name": "curator"}))
     assert "a party is called 'curator'" in refusal(changed(plan, members=misleading))
+
+
+# Size
+
+
+def bits(count: int) -> Schema:
+    return Schema.parse(
+        {"attributes": [{"name": f"a{n}", "kind": "categorical", "values": ["0", "1"]} for n in range(count)]}
+    )
+
+
+def codes(count: int) -> Schema:
+    return Schema.parse(
+        {"attributes": [{"name": f"a{n}", "kind": "integer", "min": 1, "max": 300 + n % 7} for n in range(count)]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "wishes", "words"),
+    [
+        (codes(500), {"preset": "paper"}, "has 4,500 variables (encoding binary), and at most 4,096 are possible"),
+        (bits(1001), {"preset": "paper"}, "worked out for at most 1,000: choose another method"),
+        (codes(401), {"update": "joint"}, "worked out for at most 400: choose another method"),
+    ],
+    ids=["variables", "views", "views of unequal sizes"],
+)
+def test_more_variables_than_can_be_worked_with_are_refused_at_once(schema, wishes, words):
+    """A party judges a plan before it has seen how large that plan is."""
+    plan = plan_of(BITS, **({"preset": "sound"} | wishes))
+    began = process_time()
+    text = refusal(changed(plan, schema_hash=schema.hash, picks=(0, 0, len(schema.names))), schema)
+    assert words in text
+    assert process_time() - began < 2

@@ -9,6 +9,7 @@ from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.plan.tuning import tuned
 from protocol.privacy.mechanisms import DEFINITIONS
+from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, terms_of
 
 ROWS = (3000, 2000, 4000)
@@ -69,3 +70,14 @@ def test_the_five_phases_are_told_with_their_parts(schema, epsilon):
     assert ("views of halves" in phases) == (terms.plan.views == "halves")
     for phase in ("correlations", "the first network", "the updates", "the last tables"):
         assert f"% for {phase}" in division
+
+
+def test_very_many_columns_are_told_what_to_expect():
+    columns = [{"name": f"a{n}", "kind": "integer", "min": 0, "max": 1} for n in range(1000)]
+    bits, few = Schema.parse({"attributes": columns}), Schema.parse({"attributes": columns[:200]})
+    (words,) = [one for one in reasons(guided(schema=bits)) if "very many" in one]
+    assert words.startswith("1,000 columns are very many")
+    assert "at most 999 of their 499,500 pairs are counted" in words
+    assert not any("very many" in one for one in reasons(guided(schema=few)))
+    for wishes in ({"method": "independent"}, {"preset": "paper"}):
+        assert any("very many" in one for one in reasons(terms_of(bits, ROWS, **wishes)))

@@ -208,17 +208,18 @@ def test_plain_contributions_that_do_not_add_up_stop_the_run(plain):
     replies[1] = replies[1].model_copy(update={"blob": bytes(len(replies[1].blob))})
     plain.receive(0, replies[0])
     plain.receive(1, replies[1])
-    with pytest.raises(FailedCheck, match=r"the parties: their contributions to 'parameters' do not add up: "):
+    with pytest.raises(FailedCheck, match=r"the parties: the contributions to 'parameters' do not add up: "):
         plain.receive(2, replies[2])
 
 
 def test_selected_contributions_that_do_not_add_up_stop_the_run(small_secret):
     run = driver(MIXED, small_secret).run_to("parameters")
     replies = run.replies()
-    swapped = {**replies, 0: replies[1]}  # one party's twice, another's missing
+    twice = replies[0].model_copy(update={"blob": replies[1].blob})
+    swapped = {**replies, 0: twice}  # one party's numbers twice, another's missing
     for party in (0, 1):
         run.receive(party, swapped[party])
-    with pytest.raises(FailedCheck, match="their contributions to 'parameters' do not add up"):
+    with pytest.raises(FailedCheck, match="the contributions to 'parameters' do not add up"):
         run.receive(2, swapped[2])
 
 

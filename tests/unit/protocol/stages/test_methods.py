@@ -175,8 +175,9 @@ def test_every_transition_can_happen():
             plans.append(plan_of(**wishes, **update))
     plans += [plan(method="dp-ccbn", split=(e1, some)) for e1 in (nothing, some)]
     plans.append(plan(method="independent", split=(some, some)))
-    for one in plans:
-        stages = [step.stage for step in steps(one, 5)]
+    alone = plan_of(update="turns", views="single", split=(some, nothing, nothing, some), further=(0, 0, 0))
+    for one, variables in [*((one, 5) for one in plans), (alone, 1)]:  # a single column has no pairs
+        stages = [step.stage for step in steps(one, variables)]
         seen[one.method] |= set(pairwise(stages))
     for name, method in METHODS.items():
         assert seen[name] == {(earlier, later) for earlier, allowed in method.order.items() for later in allowed}

@@ -1,6 +1,7 @@
 import json
 from fractions import Fraction
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -130,3 +131,54 @@ def test_codes_take_one_byte_up_to_256_categories():
         return Integer(name="x", kind="integer", min=1, max=largest).code_type(0).nbytes
 
     assert (code_type(256), code_type(257), code_type(65_536)) == (1, 2, 2)
+
+
+# Bounds
+
+
+def attribute(name="x", **changes):
+    return {"name": name, "kind": "categorical", "values": ["a", "b"]} | changes
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        (
+            {"title": "t" * 201, "attributes": [attribute()]},
+            'Schema, field "title": has 201 characters, and at most 200',
+        ),
+        ({"attributes": [attribute("n" * 201)]}, 'field "name": has 201 characters, and at most 200 are possible'),
+        (
+            {"attributes": [attribute(values=["v" * 1001])]},
+            'field "values", entry 1: has 1,001 characters, and at most',
+        ),
+        ({"attributes": [attribute(missing=["v" * 1001])]}, 'field "missing", entry 1: has 1,001 characters'),
+        ({"attributes": [attribute(f"a{n}") for n in range(2001)]}, 'field "attributes": has more than 2,000 entries'),
+        (
+            {"attributes": [{"name": f"a{n}", "kind": "integer", "min": 1, "max": 65_536} for n in range(17)]},
+            "the attributes have 1,114,112 categories together and at most 1,048,576 are possible; use fewer `bins`",
+        ),
+        (json.dumps({"attributes": [attribute()]}) + " " * (1 << 20), "characters, and at most 1,048,576 are read"),
+    ],
+    ids=["title", "name", "value", "token", "attributes", "categories", "text"],
+)
+def test_a_schema_out_of_all_bounds_is_refused_with_the_bound(schema, sentence):
+    assert sentence in refusal(schema)
+
+
+def test_the_largest_schemas_are_taken():
+    assert len(Schema.parse({"attributes": [attribute(f"a{n}") for n in range(2000)]}).names) == 2000
+    whole = {"kind": "integer", "min": 1, "max": 65_536}
+    assert sum(Schema.parse({"attributes": [{"name": f"a{n}", **whole} for n in range(16)]}).sizes) == 1 << 20
+
+
+def test_a_refusal_never_repeats_a_megabyte():
+    assert len(refusal({"attributes": [attribute() | {"k" * 1_000_000: 1}]})) < 600
+    assert len(refusal({"attributes": [attribute(taxonomy={"g" * 1_000_000: ["a"]})]})) < 600
+    assert len(refusal({"attributes": [attribute("n" * 1_000_000)]})) < 600
+
+
+def test_a_list_full_of_mistakes_takes_no_time():
+    began = process_time()
+    assert "entry 1: must be a text in quotes" in refusal({"attributes": [attribute(values=list(range(500_000)))]})
+    assert process_time() - began < 1

@@ -1,0 +1,34 @@
+"""Plans for operators: a request, the schema and the offers that it names, worked out within limits.
+
+It does not know how a plan is worked out (`curator.runs.planning`), or in which process.
+"""
+
+from dataclasses import dataclass
+from threading import Event
+
+from curator.accounts.registry import Registry
+from curator.interface import PlanRequest
+from curator.runs.planning import Planned, Wanted
+from curator.runs.ports import Seams
+
+_DRAFT = "draft"  # the name of a run that is only planned
+
+
+@dataclass(frozen=True)
+class Planner:
+    registry: Registry
+    seams: Seams
+
+    def plan(self, request: PlanRequest, run: str = _DRAFT, abandoned: Event | None = None) -> Planned:
+        """Return the terms that a run of this request would have, and their forecast. Nothing is stored.
+
+        It is given up when `abandoned` is set.
+        """
+        wanted = Wanted(
+            run=run,
+            request=request,
+            schema_text=self.registry.schema_text(request.schema_hash),
+            members=tuple(self.registry.members(request.schema_hash, request.parties)),
+            smallest_key=self.seams.smallest_key,
+        )
+        return self.seams.work_out(wanted, abandoned or Event())

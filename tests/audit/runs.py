@@ -1,0 +1,180 @@
+"""Whole runs, as an insider sees them: everything that is released, less its own rows and its own noise.
+
+It does not know how often a run is repeated.
+
+Two parties run in noise mode `distributed`, so that exactly one full share of noise is left when the insider takes out
+its own. The score of a run adds up the losses of all its releases, under the laws that the notes state: each table by
+the noise that is left in it, each pick by the law of its choice among the candidates that were open at that moment.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.messages.tasks import Learned, Place, Placed, Reply, Task
+from protocol.network.network import Family
+from protocol.network.parent_sets import candidates
+from protocol.picks.by_model import admissible_pairs, sensitivity, tree_options
+from protocol.picks.by_score import family_scores
+from protocol.picks.scores import scoring
+from protocol.plan.step import Step
+from protocol.plan.terms import Terms
+from protocol.privacy.layout import Vector
+from protocol.stages.party_state import PartyState
+from protocol.stages.pick_pairs import PickPairs
+from protocol.stages.picked_tables import counts_network, picked_pairs
+from protocol.stages.picking import families_of, judge_of
+from protocol.stages.registry import stage_of
+from protocol.tables.counting import Rows
+from protocol.tables.domain import Variables
+from protocol.tables.marginal import Table
+from protocol.tables.schema import Schema
+from tests.audit.picks import laws
+from tests.audit.quantity import Quantity
+from tests.audit.totals import remembered
+from tests.support.small_runs import Driver, layout_of, terms_of
+
+INSIDER, ATTACKED = 0, 1
+DELTA = Fraction(1, 50)
+EPSILON = 3
+SLOW = ("guided", "turns")  # a model is fitted before every pick
+RUNS, SLOW_RUNS = 10, 4  # of a batch, on each table
+SCHEMA = Schema.parse(
+    {"attributes": [{"name": name, "kind": "categorical", "values": ["no", "yes"]} for name in "abc"]}
+)
+# One row moves in every table and in every pick: from a pair that goes together to the other pair.
+TABLES = [[(1, 1, 0), (0, 0, 0), (0, 0, 0), (0, 0, 0)], [(0, 0, 1), (0, 0, 0), (0, 0, 0), (0, 0, 0)]]
+TINY = Fraction(1, 10**9)  # of usefulness, so that no family is too large for so few rows
+METHODS: dict[str, dict[str, Any]] = {
+    "papers": {"preset": "paper", "encoding": "native", "update": "accumulate", "score": "R"},
+    "independent": {"method": "independent", "preset": "paper", "score": "I"},
+    "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
+    "turns": {"update": "turns"},
+}
+
+
+def columns(table: Sequence[Sequence[int]]) -> list[Any]:
+    return [np.array(column, dtype=np.uint8) for column in zip(*table, strict=True)]
+
+
+@dataclass(frozen=True)
+class Attack:
+    terms: Terms
+
+    @cached_property
+    def rows(self) -> list[Rows]:
+        """Both tables that the attacked party may hold."""
+        return [Rows(self.terms.domain, self.terms.encoding.encode(columns(table))) for table in TABLES]
+
+    def score(self, second: bool) -> float:
+        """By how much everything that one run releases speaks for the first table."""
+        codes = [columns(TABLES[0]), columns(TABLES[second])]
+        run, found = Driver(self.terms, codes, entropy=True), 0.0
+        while (step := run.state.step) is not None:
+            asked, former = run.tasks(), len(run.state.knowledge.released)
+            with remembered() as drawn:
+                replies = {party: run.answer(party, task) for party, task in asked.items()}
+            for party, reply in replies.items():
+                run.receive(party, reply)
+            if ATTACKED in step.parties and step.stage != "joining":
+                found += self.picked(run, step, asked[ATTACKED], replies[ATTACKED])
+                tables = [one.table for one in run.state.knowledge.released[former:]]
+                found += self.counted(run, step, tables, drawn)
+        return found
+
+    # Tables
+
+    def counted(self, run: Driver, step: Step, tables: Sequence[Table], drawn: Sequence[Vector]) -> float:
+        """The loss of the tables of one step; in a pass without the insider's rows and noise."""
+        if step.stage == "models":
+            tables = run.state.knowledge.models[ATTACKED].tables
+        known = run.state.knowledge
+        is_halved = any(one.is_halved for one in known.released if one.step == step.name)
+        merged = known.halves if is_halved else known.merged
+        layout = layout_of(self.terms, step, [table.variables for table in tables], self.terms.plan.total_rows, merged)
+        own = layout.split(drawn[INSIDER]) if drawn else [np.zeros(cells, dtype=np.int64) for cells in layout.cells]
+        domain, found = self.terms.domain.with_merged(merged), 0.0
+        for table, noise, rate in zip(tables, own, layout.rates, strict=True):
+            one, other = (rows.over(domain).table(table.variables).ravel() for rows in self.rows)
+            seen = table.counts.ravel() - noise - (one if drawn else 0)  # the insider holds the first table itself
+            found += self.loss(seen - one, seen - other, float(rate))
+        return found
+
+    def loss(self, one: NDArray[np.int64], other: NDArray[np.int64], rate: float) -> float:
+        """The logarithm of how much likelier the noise `one` is than the noise `other`."""
+        if self.terms.plan.privacy == "pure":
+            return rate * float((np.abs(other) - np.abs(one)).sum())
+        return rate / 2 * float((other**2 - one**2).sum())
+
+    # Picks
+
+    def picked(self, run: Driver, step: Step, task: Task, reply: Reply) -> float:
+        if not isinstance(reply, Placed | Learned):
+            return 0.0
+        found = [Family(child, parents) for child, parents in reply.families]
+        before = families_of(task) if isinstance(task, Place) else []
+        blind = 0 if before else 1
+        plan = self.terms.plan
+        budget = plan.split[0] if step.stage == "models" else step.budget
+        epsilon = plan.definition.choice_epsilon(budget / max(1, len(found) - blind), plan.choice)
+        return sum(
+            self.choice(run, step, task, [*before, *found[:place]], family, float(epsilon))
+            for place, family in enumerate(found)
+            if before or place
+        )
+
+    def choice(
+        self, run: Driver, step: Step, task: Task, before: Sequence[Family], family: Family, epsilon: float
+    ) -> float:
+        """The loss of one pick among the candidates that were open at that moment."""
+        if self.terms.plan.picks_pairs:
+            assert isinstance(task, Place)
+            options = self.options(step, task, before)
+            judges = [judge_of(self.state(run), step, task, rows) for rows in self.rows]
+            scores = np.array([judge.scores(options) for judge in judges])
+            most = Fraction(sensitivity(self.rows[0].count))
+            place = [tuple(sorted(option)) for option in options].index(tuple(sorted(family.variables)))
+        else:
+            limits = self.terms.local_limits(ATTACKED) if step.stage == "models" else self.terms.limits
+            placed = [one.child for one in before]
+            outside = [v for v in range(self.terms.domain.count) if v not in placed]
+            families = candidates(self.terms.domain, placed, outside, limits)
+            rule = scoring(self.terms.plan.score, self.rows[0].count, self.terms.domain)
+            scores = np.array([family_scores(rows, families, rule) for rows in self.rows])
+            most, place = rule.sensitivity, families.index((family.child, family.parents))
+        one, other = laws(scores, epsilon / (2 * float(most)), self.terms.plan.choice)[:, place]
+        return float(np.log(one) - np.log(other))
+
+    def options(self, step: Step, task: Place, before: Sequence[Family]) -> Sequence[Variables]:
+        if step.stage == "initial":
+            return tree_options(self.terms.domain.count, [family.child for family in before])
+        sizes = self.terms.domain.with_merged(task.merged).coarse_sizes
+        former, stage = families_of(task), stage_of(self.terms, step)
+        assert isinstance(stage, PickPairs)
+        taken = picked_pairs(former if counts_network(self.terms.plan) else (), task.further)
+        now = [one.variables for one in before[len(former) :]]
+        return admissible_pairs(sizes, [*taken, *now], stage.offered(self.terms, task))
+
+    @staticmethod
+    def state(run: Driver) -> PartyState:
+        found = run.parties[ATTACKED]
+        assert found is not None
+        return found
+
+
+def whole_run(method: str, privacy: str) -> Quantity:
+    options = {"delta": DELTA} if privacy == "zcdp" else {}
+    rows = [len(table) for table in TABLES]
+    wishes = {"noise": "distributed", "privacy": privacy, "theta": TINY, "frontier_theta": TINY}
+    terms = terms_of(SCHEMA, rows, EPSILON, **(METHODS[method] | wishes | options))
+    attack, runs = Attack(terms), SLOW_RUNS if method in SLOW else RUNS
+    return Quantity(
+        terms.price(ATTACKED),
+        terms.delta(ATTACKED),
+        lambda second: np.array([attack.score(second) for _ in range(runs)]),
+    )

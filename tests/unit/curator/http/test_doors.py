@@ -1,0 +1,403 @@
+"""What strangers and parties may send over real sockets: heads first, bodies of known senders, all of it in time."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute, APIRouter
+
+from crypto.signing import SigningKey
+from curator import server
+from curator.errors import Abandoned
+from curator.home.certificates import Certificates
+from curator.http import bodies, connections, health_routes, operator_routes, party_routes, result_routes
+from curator.http.admission import AdmittingRoute
+from curator.pages import parties, plan, runs
+from curator.pages import routes as page_routes
+from curator.pages.frame import PageRoute
+from curator.runs import spool
+from curator.runs.planning import Planned, Wanted
+from curator.runs.spool import Spool
+from curator.server import SecureLine
+from protocol.exact import canonical_json, digest
+from protocol.messages import signatures as a
+from protocol.messages.tasks import decode
+from tests.support.api import served
+from tests.support.curator import Desk, Outgoing
+from tests.support.raw_http import answer_to_head, connected, head, is_cut_off, signed_headers, status_of
+
+MEGABYTES = 64 << 20
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "REST_SECONDS", 0.5)
+
+
+@pytest.fixture
+def desk(tmp_path: Any) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def url(desk: Desk) -> Iterator[str]:
+    with served(desk) as (address, _key):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that nobody known calls."""
+    with served(Desk(tmp_path_factory.mktemp("curator"))) as (address, _key):
+        yield address
+
+
+def signed(desk: Desk, number: int, method: str, target: str, body: bytes, **more: str) -> dict[str, str]:
+    party = desk.parties[number]
+    return signed_headers(party.identity.signing, party.name, method, target, body, desk.clock()) | more
+
+
+def question(desk: Desk) -> tuple[str, Outgoing]:
+    """A run that waits for everybody's acceptance, and the first party's."""
+    run = desk.run(noise="distributed")
+    found = desk.orchestrator.inbox("party-1")
+    assert found is not None
+    return run, desk.parties[0].handle(*found)
+
+
+def outbox(desk: Desk, sent: Outgoing, number: int = 0, **changes: Any) -> tuple[str, dict[str, str]]:
+    target = f"/v1/runs/{changes.get('run', sent.run)}/outbox/{changes.get('step', sent.step)}"
+    receipt = {a.RECEIPT_HEADER: sent.receipt.hex()}
+    return target, signed(desk, number, "PUT", target, changes.get("body", sent.body), **receipt)
+
+
+def wait(found: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+# Heads alone
+
+
+def test_every_route_that_takes_a_body_knows_its_caller_first() -> None:
+    modules = (health_routes, operator_routes, party_routes, result_routes, page_routes, parties, plan, runs)
+    routers = [found for module in modules for found in vars(module).values() if isinstance(found, APIRouter)]
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    sending = [route for route in routes if not route.methods <= {"GET", "HEAD"}]
+    assert len(sending) == 16
+    assert [route.path for route in sending if not isinstance(route, AdmittingRoute | PageRoute)] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("PUT", "/v1/runs/r/outbox/joining", 401),
+        ("PUT", "/v1/offers/rows", 401),
+        ("POST", "/v1/keys", 401),
+        ("POST", "/v1/schemas", 401),
+        ("POST", "/v1/plans", 401),
+        ("POST", "/v1/runs", 401),
+        ("POST", "/v1/parties/codes", 401),
+        ("POST", "/v1/enrolments", 413),
+        ("POST", "/sign-in", 413),
+        ("POST", "/sign-out", 303),
+        ("POST", "/runs", 303),
+        ("POST", "/parties/codes", 303),
+        ("POST", "/v1/nowhere", 404),
+        ("DELETE", "/v1/schemas", 405),
+    ],
+)
+@pytest.mark.parametrize("named", [{}, {"Authorization": "Bearer " + "0" * 64, "Cookie": "subn_session=" + "0" * 64}])
+def test_a_stranger_is_answered_without_a_byte_of_the_body(
+    door: str, method: str, target: str, status: int, named: dict[str, str]
+) -> None:
+    found, _ = answer_to_head(door, method, target, named, MEGABYTES)
+    assert found == status
+
+
+def test_a_forged_signature_is_refused_without_a_byte_of_the_body(desk: Desk, url: str) -> None:
+    target = "/v1/offers/rows"
+    forged = signed_headers(SigningKey.generate(), "party-1", "PUT", target, b"", desk.clock())
+    status, said = answer_to_head(url, "PUT", target, forged, 1000)
+    assert (status, "not signed with the key of 'party-1'" in said) == (401, True)
+
+
+def test_an_answer_that_nobody_waits_for_is_refused_without_a_byte_of_it(desk: Desk, url: str) -> None:
+    run, sent = question(desk)
+    size = len(sent.body)
+
+    def refusal(length: int = size, number: int = 0, **changes: Any) -> tuple[int, str]:
+        target, headers = outbox(desk, sent, number, **changes)
+        return answer_to_head(url, "PUT", target, headers, length)
+
+    assert refusal(run="none")[0] == 404
+    status, said = refusal(step="correlations")
+    assert (status, "the run waits for 'joining'" in said) == (409, True)
+    status, said = refusal(length=MEGABYTES)
+    assert (status, "67,108,864 bytes: at most 16,384 are expected" in said) == (413, True)
+    desk.deliver(desk.parties[0], sent)
+    status, said = refusal(body=b"another answer")
+    assert (status, "with other bytes" in said) == (409, True)
+    desk.orchestrator.cancel(run)
+    status, said = refusal(number=1)
+    assert (status, "is over: cancelled" in said) == (409, True)
+
+
+def test_an_answer_that_is_here_already_is_not_read_again(desk: Desk, url: str) -> None:
+    _, sent = question(desk)
+    desk.deliver(desk.parties[0], sent)
+    target, headers = outbox(desk, sent)
+    assert answer_to_head(url, "PUT", target, headers, len(sent.body)) == (204, "")
+
+
+def test_an_answer_says_how_long_it_is(desk: Desk, url: str) -> None:
+    _, sent = question(desk)
+    target, headers = outbox(desk, sent)
+    with connected(url) as line:
+        line.sendall(head("PUT", target, headers | {"Transfer-Encoding": "chunked"}))
+        status, said = status_of(line)
+    assert (status, "send Content-Length" in said) == (411, True)
+
+
+@pytest.mark.parametrize("noise", ["selected", "distributed"])
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"update": "accumulate"},
+        {"update": "turns"},
+        {"update": "joint"},
+        {"update": "replace", "insiders": 0},
+        {"method": "guided"},
+        {"method": "dp-ccbn"},
+        {"method": "independent"},
+    ],
+    ids=str,
+)
+def test_every_answer_of_every_method_is_within_its_bound(desk: Desk, wishes: dict[str, Any], noise: str) -> None:
+    """An honest answer always fits, and a hundredth of a megabyte more never does."""
+    desk.run(noise=noise, **wishes)
+    answered = 0
+    while True:
+        found = [(party, task) for party in desk.parties if (task := desk.orchestrator.inbox(party.name))]
+        if not found:
+            break
+        for party, task in found:
+            sent = party.handle(*task)
+            live = desk.orchestrator.live[sent.run]
+            most = live.largest_answer(party.name, sent.step)
+            assert len(sent.body) <= most < len(sent.body) + 25_000
+            desk.deliver(party, sent)
+            answered += 1
+    assert answered >= 6
+
+
+def test_a_refusal_with_the_longest_reason_is_within_every_bound(desk: Desk) -> None:
+    run = desk.run(noise="distributed")
+    task = desk.orchestrator.inbox("party-1")
+    assert task is not None
+    sent = desk.parties[0].refuse(*task, reason="\x01" * 2000)
+    assert decode(sent.body, "party-1").kind == "refusal"
+    assert desk.orchestrator.awaits(run, "joining", "party-1", digest(sent.body), len(sent.body))
+
+
+# In time
+
+
+def trickle(line: socket.socket, piece: bytes, seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        line.sendall(piece)
+        time.sleep(0.03)
+
+
+def test_a_connection_that_says_nothing_is_cut_off(door: str) -> None:
+    began = time.monotonic()
+    with connected(door) as line:
+        assert is_cut_off(line)
+    assert time.monotonic() - began < 5
+
+
+def test_a_head_that_comes_byte_by_byte_is_cut_off(door: str) -> None:
+    with connected(door) as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        with pytest.raises(ConnectionError):
+            trickle(line, b"x")
+
+
+def test_a_second_head_on_a_connection_has_its_time_too(door: str) -> None:
+    with connected(door) as line:
+        for _ in range(3):
+            line.sendall(head("GET", "/healthz", {}))
+            assert status_of(line)[0] == 200
+            time.sleep(0.4)  # an idle connection stays: the next head has not begun
+        line.sendall(b"GET /healthz HT")
+        assert is_cut_off(line)
+
+
+def test_half_a_body_does_not_stay_for_ever(desk: Desk, url: str) -> None:
+    target, body = "/v1/offers/rows", b"{" + b" " * 1000
+    headers = signed(desk, 0, "PUT", target, body, **JSON)
+    with connected(url) as line:
+        line.sendall(head("PUT", target, headers, len(body)) + body[:500])
+        status, said = status_of(line)
+        assert (status, "did not arrive in time" in said) == (408, True)
+        assert is_cut_off(line)
+
+
+def test_who_goes_on_sending_after_the_answer_hears_it_and_is_cut_off(url: str) -> None:
+    """The rest is thrown away for a while: an end at once would take the answer from the sender."""
+    with connected(url) as line:
+        line.sendall(head("PUT", "/v1/offers/rows", {}, MEGABYTES))
+        line.sendall(bytes(1 << 20))
+        assert status_of(line)[0] == 401
+        with pytest.raises(ConnectionError):
+            trickle(line, bytes(1 << 14))
+
+
+@pytest.mark.parametrize("path", ["/v1/plans", "/plan"])
+def test_a_plan_is_given_up_when_its_client_goes_away(desk: Desk, path: str) -> None:
+    asked, gone = threading.Event(), threading.Event()
+
+    def work_out(_wanted: Wanted, abandoned: threading.Event) -> Planned:
+        asked.set()
+        if abandoned.wait(20):
+            gone.set()
+        raise Abandoned("nobody waits")
+
+    planner = desk.orchestrator.planner
+    desk.orchestrator.planner = replace(planner, seams=replace(planner.seams, work_out=work_out))
+    with served(desk) as (url, key):
+        if path == "/plan":
+            cookie = httpx.post(f"{url}/sign-in", data={"key": key}).headers["Set-Cookie"].partition(";")[0]
+            request = head("GET", f"/plan?schema={desk.schema.hash}", {"Cookie": cookie})
+        else:
+            body = canonical_json({"schema": desk.schema.hash, "epsilon": "1"})
+            request = head("POST", path, {"Authorization": f"Bearer {key}"} | JSON, len(body)) + body
+        with connected(url) as line:
+            line.sendall(request)
+            assert asked.wait(10)
+            assert not gone.is_set()
+        assert gone.wait(5)
+
+
+def test_a_handshake_that_is_not_finished_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.5)
+    certificates = Certificates(desk.home)
+    certificates.make(["127.0.0.1"])
+    with served(desk, SecureLine(certificates)) as (url, _key), connected(url) as line:
+        line.sendall(b"\x16\x03\x01")
+        assert is_cut_off(line)
+
+
+# In number
+
+
+def test_strangers_take_no_place_from_those_who_are_known(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 5)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 30)
+    target = "/v1/inbox?wait=3"
+    with connected(url) as party:
+        party.sendall(head("GET", target, signed(desk, 0, "GET", target, b"")))
+        time.sleep(0.3)
+        with ExitStack() as strangers:
+            lines = [strangers.enter_context(connected(url)) for _ in range(12)]
+            assert httpx.get(f"{url}/healthz").status_code == 200
+            assert all(is_cut_off(line) for line in lines[:8])
+            assert status_of(party)[0] == 204
+
+
+# The spool
+
+
+def test_a_large_answer_arrives_on_disk_without_a_name(desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "SILENCE_SECONDS", 20)
+    monkeypatch.setattr(spool, "IN_MEMORY", 100)
+    monkeypatch.setattr(bodies, "PIECE", 100)
+    opened: list[Any] = []
+    made = spool.tempfile.SpooledTemporaryFile
+    monkeypatch.setattr(
+        spool.tempfile, "SpooledTemporaryFile", lambda *how, **where: opened.append(made(*how, **where)) or opened[-1]
+    )
+    run, sent = question(desk)
+    target, headers = outbox(desk, sent)
+    with connected(url) as line:
+        line.sendall(head("PUT", target, headers, len(sent.body)) + sent.body[:-1])
+        wait(lambda: bool(opened) and opened[0].name is not None)
+        (file,) = opened
+        assert [*(desk.home / "spool").iterdir()] == []
+        assert (desk.home / "spool").stat().st_mode & 0o777 == 0o700
+        status, said = answer_to_head(url, "PUT", *outbox(desk, sent), len(sent.body))
+        assert (status, "arriving already" in said) == (503, True)
+        line.sendall(sent.body[-1:])
+        assert status_of(line)[0] == 204
+    assert file.closed
+    assert desk.views.run(run).progress[0].answered == ["party-1"]
+
+
+def test_an_answer_that_was_changed_on_the_way_is_not_taken(desk: Desk, url: str) -> None:
+    run, sent = question(desk)
+    target, headers = outbox(desk, sent)
+    changed = sent.body[:-1] + bytes([sent.body[-1] ^ 1])
+    with connected(url) as line:
+        line.sendall(head("PUT", target, headers, len(changed)) + changed)
+        status, said = status_of(line)
+    assert (status, "not the one whose digest is signed" in said) == (401, True)
+    assert desk.views.run(run).state == "joining"
+    assert httpx.put(url + target, content=sent.body, headers=outbox(desk, sent)[1]).status_code == 204
+
+
+def test_a_disk_without_room_holds_the_run_up_and_blames_nobody(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def __enter__(self) -> "Full":
+            return self
+
+        def __exit__(self, *_error: object) -> None:
+            pass
+
+        def write(self, _data: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(spool.tempfile, "SpooledTemporaryFile", lambda *_how, **_where: Full())
+    run, sent = question(desk)
+    target, headers = outbox(desk, sent)
+    answer = httpx.put(url + target, content=sent.body, headers=headers)
+    assert answer.status_code == 503
+    assert "No space left on device" in answer.json()["detail"]
+    desk.orchestrator.tick()
+    assert desk.orchestrator.paused() == 1
+    assert desk.orchestrator.view(run).reason.startswith("paused: the curator's disk takes no answers now")
+
+
+def test_the_spool_has_bounds_and_keeps_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "MOST_BODIES", 3)
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / "left").write_bytes(b"by a kill")
+    places = Spool(tmp_path / "spool", 1000)
+    assert [*(tmp_path / "spool").iterdir()] == []
+    with places.place(("run", "step", "a"), 600):
+        with pytest.raises(spool.Busy, match="too many answers"), places.place(("run", "step", "b"), 401):
+            pass
+        with (
+            places.place(("run", "step", "b"), 1),
+            places.place(("run", "step", "c"), 1),
+            pytest.raises(spool.Busy, match="too many answers"),
+            places.place(("run", "step", "d"), 1),
+        ):
+            pass
+    with places.place(("run", "step", "b"), 1000) as file:
+        file.write(b"x")
