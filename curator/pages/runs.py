@@ -13,12 +13,15 @@ from fastapi import APIRouter, Form, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
+from markupsafe import Markup
 
 from curator.errors import NotAuthenticated
 from curator.http.dependencies import COOKIE, TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, page, see_other
 from curator.pages.run_grid import advice, grid
 from curator.rendering.templating import render
+from curator.results import phase_pictures
+from curator.results.phases import networks
 from curator.results.publication import file_sizes
 from curator.service import Service
 from protocol.messages.http import RunId
@@ -110,7 +113,18 @@ def _picture(service: Service, run: str, terms: Terms, token: str) -> tuple[str,
 
 def _standing(service: Service, name: str, terms: Terms) -> dict[str, Any]:
     found = service.orchestrator.view(name)
-    return {"run": found, "grid": grid(found, terms), "advice": advice(found), "ended": found.state in ENDS}
+    standing = {"run": found, "grid": grid(found, terms), "advice": advice(found), "ended": found.state in ENDS}
+    return standing | {"network": None if standing["ended"] else _network(service, name, terms)}
+
+
+def _network(service: Service, name: str, terms: Terms) -> tuple[dict[str, Any], Markup] | None:
+    """Return what the newest step did to the network, and its picture; None before there is a network."""
+    live = service.orchestrator.live.get(name)
+    known = live and live.at.state.knowledge
+    if not known or not known.stations:
+        return None
+    newest = networks(terms, known)[-1]
+    return newest, phase_pictures.network(terms.schema.names, newest)
 
 
 def _last_event(service: Service, run: str) -> int:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from crypto.signing import fingerprint
 from curator.rendering.templating import render
-from curator.results import multiple_tables, report_svg
+from curator.results import multiple_tables, phase_pictures, report_svg
+from curator.results.phases import phases
 from curator.results.report_figures import analysis
 from curator.store.run_records import ReplyRecord, spent, spent_delta
 from protocol.forecast.costs import forecast
@@ -51,6 +52,7 @@ def report_json(
         "network": [edge.model_dump(mode="json") for edge in edges(terms, known)],
         "stages": [cost.model_dump(mode="json") for cost in costs],
         **_expectations(terms),
+        "phases": phases(terms, known),
         "released": _released(terms, known),
         "rows": terms.plan.rows,
         "analysis": analysis(terms, known, drawn),
@@ -133,6 +135,7 @@ def _by_stage(terms: Terms, replies: Sequence[ReplyRecord], party: str) -> dict[
 
 def report_html(report: Mapping[str, Any]) -> str:
     found, names = report["analysis"], report["analysis"]["pairs"]["attributes"]
+    by_phase = report["phases"]
     modelled = len(found["pairs"]["modelled"])
     return render(
         "report.html",
@@ -145,6 +148,11 @@ def report_html(report: Mapping[str, Any]) -> str:
         heat_map=report_svg.heat_map(found["pairs"]),
         classes=report_svg.CLASSES,
         network=report_svg.network(names, found["edges"]),
+        views=by_phase["views"] and phase_pictures.views(names, by_phase["views"]),
+        most_views=phase_pictures.MOST_VIEWS,
+        networks=[
+            (one, phase_pictures.network(names, one)) for one in phase_pictures.drawn_networks(by_phase["networks"])
+        ],
         strongest=sorted(found["edges"], key=lambda edge: -float(edge["bits"]))[:_MOST_LISTED],
         modelled=modelled,
         implied=len(names) * (len(names) - 1) // 2 - modelled,

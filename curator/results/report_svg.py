@@ -9,6 +9,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from curator.rendering.svg import picture, shortened, text, turned
+
 Json = Mapping[str, Any]
 # Upper ends of the classes of errors, and their names.
 CLASSES: tuple[tuple[float, str], ...] = (
@@ -24,20 +26,6 @@ _MOST_BARS = 16
 _MOST_NAMED = 60  # attributes at most whose names fit beside the heat map
 _MOST_TITLED = 40  # attributes at most whose pairs each have a title with their numbers
 _PER_ROW = 6  # boxes of the network beside each other
-_LABEL = 18
-
-
-def shortened(text: str, most: int = _LABEL) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _svg(width: float, height: float, label: str, parts: Iterator[str] | Sequence[str]) -> Markup:
-    head = f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img"'
-    return Markup(f'{head} aria-label="{escape(label)}">{"".join(parts)}</svg>')  # noqa: S704 - parts are escaped
-
-
-def _text(x: float, y: float, words: str, kind: str = "", more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}"{more}>{escape(words)}</text>'
 
 
 # Marginals
@@ -65,7 +53,7 @@ def _bars(one: Json, label: str) -> Markup:
     for number, name in enumerate(one["categories"]):
         y = 4 + number * step
         title = f"<title>{escape(name)}: {_in_words(one, number)}</title>"
-        parts.append(f"<g>{title}{_text(left - 8, y + 14, shortened(name), 'end')}")
+        parts.append(f"<g>{title}{text(left - 8, y + 14, shortened(name), 'end')}")
         if one["estimate"] is not None:
             share, band = one["estimate"][number], one["band"]
             low, high = max(0.0, share - band), max(0.0, share + band)
@@ -75,8 +63,8 @@ def _bars(one: Json, label: str) -> Markup:
             parts.append(_whisker(left + low * scale, left + high * scale, y + 10))
         dot = left + one["table"][number] * scale
         parts.append(f'<circle class="dot" cx="{dot:.1f}" cy="{y + 10}" r="3.5"/>')
-        parts.append(_text(left + width + 12, y + 14, f"{(one['estimate'] or one['table'])[number]:.1%}") + "</g>")
-    return _svg(left + width + 58, 8 + step * len(one["categories"]), label, parts)
+        parts.append(text(left + width + 12, y + 14, f"{(one['estimate'] or one['table'])[number]:.1%}") + "</g>")
+    return picture(left + width + 58, 8 + step * len(one["categories"]), label, parts)
 
 
 def _whisker(low: float, high: float, y: float) -> str:
@@ -104,9 +92,9 @@ def _columns(one: Json, label: str) -> Markup:
         dot = height + 4 - one["table"][number] * scale
         parts.append(f'<circle class="dot" cx="{x + step * 0.4:.1f}" cy="{dot:.1f}" r="{min(3.0, step / 3):.1f}"/></g>')
     width = max(160.0, 8 + step * count)
-    ends = [_text(4, height + 20, shortened(one["categories"][0], 14)), _text(width - 4, height + 20, shortened(
+    ends = [text(4, height + 20, shortened(one["categories"][0], 14)), text(width - 4, height + 20, shortened(
         one["categories"][-1], 14), "end")]  # fmt: skip
-    return _svg(width, height + 26, label, [*parts, *ends])
+    return picture(width, height + 26, label, [*parts, *ends])
 
 
 def _in_words(one: Json, number: int) -> str:
@@ -137,10 +125,10 @@ def heat_map(pairs: Json) -> Markup:
     parts = list(_titled_squares(names, errors, step, left) if titled else _squares(errors, step, left))
     parts.append(_rings(pairs["modelled"], step, left))
     if named:
-        parts += [_text(left - 6, step * (row + 0.7), shortened(names[row]), "end") for row in range(1, count)]
+        parts += [text(left - 6, step * (row + 0.7), shortened(names[row]), "end") for row in range(1, count)]
         parts += [_column_name(names[column], left + step * (column + 0.7), step * count + 6) for column in
                   range(count - 1)]  # fmt: skip
-    return _svg(left + step * count + 8, step * count + (120 if named else 8), "Expected error of each pair", parts)
+    return picture(left + step * count + 8, step * count + (120 if named else 8), "Expected error of each pair", parts)
 
 
 def _titled_squares(names: Sequence[str], errors: Sequence[Any], step: float, left: float) -> Iterator[str]:
@@ -180,7 +168,7 @@ def _rings(modelled: Sequence[Sequence[int]], step: float, left: float) -> str:
 
 
 def _column_name(name: str, x: float, y: float) -> str:
-    return _text(x, y, shortened(name), "end", f' transform="rotate(-60 {x:.1f} {y:.1f})"')
+    return turned(x, y, shortened(name), -60, "end")
 
 
 # The network
@@ -200,10 +188,10 @@ def network(attributes: Sequence[str], edges: Sequence[Json]) -> Markup:
     lines = [_line(edge, places, box, height, strongest) for edge in edges]
     boxes = [
         f'<g><title>{escape(name)}</title><rect class="box" x="{x:.1f}" y="{y:.1f}" width="{box}" height="{height}" '
-        f'rx="7"/>{_text(x + box / 2, y + 22, shortened(name, 15), "middle")}</g>'
+        f'rx="7"/>{text(x + box / 2, y + 22, shortened(name, 15), "middle")}</g>'
         for name, (x, y) in places.items()
     ]
-    return _svg(width, 84 * len(rows) - 30, "The network", [*lines, *boxes])
+    return picture(width, 84 * len(rows) - 30, "The network", [*lines, *boxes])
 
 
 def _line(edge: Json, places: Mapping[str, tuple[float, float]], box: float, height: float, strongest: float) -> str:

@@ -26,6 +26,7 @@ from protocol.messages.tasks import (
     Reply,
     Task,
 )
+from protocol.network.network import Network
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.blame import at_fault, disagreeing, in_words
@@ -131,7 +132,9 @@ def move_on(state: RunState, sums: CuratorSums) -> RunState:
         following = replace(following, acceptances=accepted)
     else:
         try:
-            known = stage_of(state.terms, step).conclude(state.terms, step, known, state.replies, sums)
+            stage = stage_of(state.terms, step)
+            learned = stage.conclude(state.terms, step, known, state.replies, sums)
+            known = learned.passing(step, known.frontier if stage.takes_from_frontier else Network(()))
         except BrokenSum as error:
             raise _blamed(state, step, error) from error
     if following.step is not None:

@@ -45,6 +45,15 @@ class LocalModel:
     rows: int
 
 
+@dataclass(frozen=True)
+class Station:
+    """The network as a step left it, and the frontier out of which the step took it."""
+
+    step: str
+    pairs: tuple[Variables, ...]  # that depend on each other in the network, each in rising order
+    frontier: tuple[Variables, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Knowledge:
     information: NDArray[np.float64]  # mutual information of every pair, zero before phase 1
@@ -56,11 +65,20 @@ class Knowledge:
     further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's
     merged: tuple[Merged, ...] = ()  # merged categories, for rare categories in tables of several variables
     halves: tuple[Merged, ...] = ()  # every variable as two halves of about as many rows, for views of halves
+    stations: tuple[Station, ...] = ()  # every step that changed the network or was offered a frontier
     guide: Guide | None = None  # the model that parties compare their rows with before they pick (score M)
 
     @property
     def network(self) -> Network:
         return Network(self.families)
+
+    def passing(self, step: Step, offered: Network) -> "Knowledge":
+        """This knowledge, noting the network after a step that was offered a frontier."""
+        pairs = {*map(_pair, self.network.edges()), *self.further}
+        station = Station(step.name, tuple(sorted(pairs)), tuple(sorted(set(map(_pair, offered.edges())))))
+        before = self.stations[-1].pairs if self.stations else ()
+        is_news = station.frontier or station.pairs != before
+        return replace(self, stations=(*self.stations, station)) if is_news else self
 
     def with_released(self, step: Step, tables: Sequence[Table], rows: int, is_halved: bool = False) -> "Knowledge":
         """This knowledge with more released tables, each of which counts `rows` rows."""
@@ -80,6 +98,10 @@ class Knowledge:
             elif not one.is_halved:
                 parts.setdefault(one.table.variables, []).append(one)
         return found + [_added(own) for own in parts.values() if sum(one.rows for one in own) == total]
+
+
+def _pair(edge: Variables) -> Variables:
+    return tuple(sorted(edge))
 
 
 def _added(parts: Sequence[Released]) -> Table:

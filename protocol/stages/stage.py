@@ -38,6 +38,7 @@ class Stage(ABC):
     reply: type[Reply]
     task: type[Task]
     is_sum: bool = False  # every party answers, and the curator learns only the total
+    takes_from_frontier: ClassVar[bool] = False  # whether its pairs come out of `Knowledge.frontier`
 
     # Public numbers, known before the run begins
 

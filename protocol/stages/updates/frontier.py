@@ -22,6 +22,7 @@ from protocol.tables.marginal import Table
 class FrontierUpdate(Stage):
     name = "update"
     label = "Updates"
+    takes_from_frontier = True
     reply = Contribution
     task = Count
     keeps_former_noise = True  # whether the sum of two deliveries of one family holds the noise of both

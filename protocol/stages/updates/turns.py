@@ -57,6 +57,7 @@ class TurnUpdate(CountPicked):
 class Frontier(PickPairs):
     name = "frontier"
     label = "Picks in the frontier"
+    takes_from_frontier = True
 
     def enter(self, terms: Terms, known: Knowledge) -> Knowledge:
         return frontier_of_model(terms, super().enter(terms, known))

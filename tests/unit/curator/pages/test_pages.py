@@ -455,6 +455,24 @@ def test_a_page_of_a_run_that_moves_gets_pictures_until_it_ends(desk):
     with_api(desk, story)
 
 
+def test_a_run_that_moves_shows_its_network_as_it_grows(desk):
+    run = desk.run(noise="distributed", update="turns")
+    while not (desk.views.run(run).step or "").startswith("frontier"):
+        answered = [desk.answer_one(party) for party in desk.parties]
+        assert any(answered)
+        desk.orchestrator.tick()
+
+    async def story(api):
+        await sign_in(api)
+        shown = (await api.http.get(f"/runs/{run}")).text
+        assert "The network so far" in shown
+        assert 'aria-label="The network after initial/' in shown
+        desk.orchestrator.cancel(run)
+        assert "The network so far" not in (await api.http.get(f"/runs/{run}")).text
+
+    with_api(desk, story)
+
+
 def test_drawing_a_run_takes_a_hundredth_of_the_time():
     assert [rest_after(worked) for worked in (0.0, 0.001, 0.01, 0.05)] == [1.0, 1.0, 1.0, 5.0]
     assert rest_after(1.0) == 10.0  # the very first picture, and nobody waits longer
