@@ -34,8 +34,8 @@ $(VENV)/ready: $(VENV)/programs requirements-dev.lock
 
 setup: $(VENV)/ready ## make the virtual environment with the pinned packages
 
-demo: $(VENV)/programs ## made-up hospitals and a real run on this machine; METHOD=dp-ccbn PARTIES=5 EPSILON=0.5 KEEP=1 ASK=1 ARGS="--out DIR"
-	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(if $(ASK),--ask --keep) $(ARGS)
+demo: $(VENV)/programs ## made-up hospitals and two real runs on this machine; METHOD=dp-ccbn PRESET=paper NOISE=local PARTIES=5 EPSILON=0.5 KEEP=1 ASK=1 ARGS="--out DIR"
+	$(BIN)/subn demo $(if $(METHOD),--method $(METHOD)) $(if $(PRESET),--preset $(PRESET)) $(if $(NOISE),--noise $(NOISE)) $(if $(PARTIES),--parties $(PARTIES)) $(if $(EPSILON),--epsilon $(EPSILON)) $(if $(KEEP),--keep) $(if $(ASK),--ask --keep) $(ARGS)
 
 browser: ## see to it that there are a browser and an nginx for the tests of pages
 	@packages=; \

@@ -1,17 +1,21 @@
-"""`subn demo`: made-up hospitals, a curator and a real run on this machine, from nothing to a published table.
+"""`subn demo`: made-up hospitals, a curator and real runs on this machine, from nothing to published tables.
 
-It does not know its command line (`curator.experiments.demo_command`) or how processes are managed
-(`curator.experiments.processes`). It uses the project's own commands.
+It does not know its command line (`curator.experiments.demo_command`), how processes are managed
+(`curator.experiments.processes`) or how runs are compared (`curator.experiments.demo_tables`). It uses the project's
+own commands.
 """
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
 
+from curator.experiments.demo_tables import DemoRun, budgets, comparison, stages
 from curator.experiments.evaluation import errors_against
 from curator.experiments.processes import ProgramFailed, Programs, installed, run
 from curator.experiments.sample_data import write_sample
@@ -19,18 +23,20 @@ from curator.files import write_file
 from curator.home.certificates import Certificates
 from curator.operator.client import CuratorClient
 from curator.operator.progress import Screen, describe_run
+from protocol.exact import exact
 from protocol.messages.run_states import ENDS
-from protocol.run.manifest import Manifest, verify_manifest
+from protocol.run.manifest import verify_manifest
 from protocol.tables.schema import Schema
 from protocol.text import printable
 
 ROWS = 20_000
+_PAPERS = ("dp-subn", "dp-ccbn")  # methods that are shown with the papers' mechanism: Paillier, keys of full size
 _SEED = 1
 _SETTINGS = """\
 [datasets.patients]
 source = {source}
 schema = {schema}
-epsilon_total = {epsilon}
+epsilon_total = {total}
 
 [policy]
 accept = {accept}
@@ -52,7 +58,7 @@ _AT_ONCE = 4  # programs that are started at the same time
 
 @dataclass(frozen=True)
 class DemoOptions:
-    method: str
+    wishes: Mapping[str, str]  # method, preset and noise, where they are chosen
     parties: int
     epsilon: str
     folder: Path
@@ -62,6 +68,23 @@ class DemoOptions:
     @property
     def hospitals(self) -> list[str]:
         return [f"hospital-{k + 1}" for k in range(self.parties)]
+
+    @property
+    def runs(self) -> list[dict[str, str]]:
+        """The plans of the runs: the paper's phases and the recommended method, or the one that is chosen."""
+        if not self.wishes and not self.ask:
+            return [_plan("dp-subn"), _plan("recommended")]
+        return [_plan(**{"method": "dp-subn"} | dict(self.wishes))]
+
+    @property
+    def total(self) -> str:
+        """The epsilon of all runs."""
+        return str(exact(self.epsilon) * len(self.runs))
+
+
+def _plan(method: str, **wishes: str) -> dict[str, str]:
+    of_the_papers = {"noise": "selected"} if method in _PAPERS else {}
+    return {"method": method} | of_the_papers | wishes
 
 
 def demonstrate(wishes: DemoOptions) -> None:
@@ -85,11 +108,13 @@ def _tell(wishes: DemoOptions, programs: Programs) -> None:
     with CuratorClient(url, key, ca=ca) as client:
         codes = {name: client.code(name)["code"] for name in wishes.hospitals}
         _start_parties(wishes, programs, url, fingerprints, codes)
-        manifest = _run(wishes, client, programs, url)
-    _say_what_it_took(wishes, manifest)
+        runs = [_run(wishes, plan, client, programs, url) for plan in wishes.runs]
+        spent = {name: _spent(wishes, name) for name in wishes.hospitals}
+    _say_where_results_are(runs)
     if wishes.keep:
         _say_what_stays(programs, url, key_file, ca_file)
-    _say_how_good_it_is(wishes, manifest, data)
+    for line in (*stages(runs), *comparison(runs), *budgets(runs, spent, wishes.total)):
+        _say(line)
 
 
 # The services
@@ -133,6 +158,7 @@ def _enrol(wishes: DemoOptions, name: str, fingerprints: dict[str, str], url: st
     texts = {
         "source": data / f"{name}.csv",
         "schema": data / "schema.json",
+        "total": wishes.total,
         "epsilon": wishes.epsilon,
         "accept": accept,
     }
@@ -145,28 +171,36 @@ def _enrol(wishes: DemoOptions, name: str, fingerprints: dict[str, str], url: st
 # The run
 
 
-def _run(wishes: DemoOptions, client: CuratorClient, programs: Programs, url: str) -> Manifest:
-    schema = client.add_schema((wishes.folder / "data" / "schema.json").read_bytes())
-    body = {"schema": schema["hash"], "parties": wishes.hospitals, "epsilon": wishes.epsilon, "method": wishes.method}
-    if wishes.method != "independent":
-        body["noise"] = "selected"  # the papers' mechanism, with Paillier keys of full size
+def _run(wishes: DemoOptions, wanted: dict[str, str], client: CuratorClient, programs: Programs, url: str) -> DemoRun:
+    data = wishes.folder / "data"
+    schema = (data / "schema.json").read_bytes()
+    body: dict[str, Any] = {"parties": wishes.hospitals, "epsilon": wishes.epsilon} | wanted
     body |= {"join_seconds": _PATIENCE_WITH_PEOPLE if wishes.ask else _PATIENCE, "step_seconds": _PATIENCE}
+    body["schema"] = client.add_schema(schema)["hash"]
     plan = client.plan(body)
     prices = ", ".join(f"{party} {price}" for party, price in plan["price"].items())
-    _say(f"a plan with method {wishes.method} and these prices in epsilon: {prices}; nothing is spent yet")
+    _say(f"\na plan with method {wanted['method']} and these prices in epsilon: {prices}; nothing is spent yet")
     started = perf_counter()
-    name = client.create_run(body, idempotency_key="demo")["run"]
+    name = client.create_run(body, idempotency_key=wanted["method"])["run"]
     if wishes.ask:
         _say_where_to_look(wishes, programs, url)
     ended = _watched(client, name, programs)
     if ended["state"] != "finished":
         raise ProgramFailed(f"{describe_run(ended)}; the logs are in {programs.logs}")
-    _say(f"the run took {perf_counter() - started:.1f} s")
-    result = wishes.folder / "result"
-    result.mkdir()
+    seconds = perf_counter() - started
+    result = wishes.folder / "results" / wanted["method"]
+    result.mkdir(parents=True)
     for file in ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html"):
         client.download(name, file, result / file)
-    return verify_manifest((result / "manifest.json").read_bytes(), {})
+    manifest = verify_manifest((result / "manifest.json").read_bytes(), {})
+    _, of_pairs = errors_against(data / "all.csv", result / "table.csv", Schema.parse(schema))
+    return DemoRun(wanted["method"], result, manifest, seconds, of_pairs)
+
+
+def _spent(wishes: DemoOptions, name: str) -> Fraction:
+    """Return what a hospital's own ledger says that it has spent."""
+    found = json.loads(run([installed("subn-party"), "ledger", "--home", wishes.folder / name, "--json"]))
+    return sum((Fraction(account["spent"]) for account in found["accounts"].values()), Fraction(0))
 
 
 def _say_where_to_look(wishes: DemoOptions, programs: Programs, url: str) -> None:
@@ -193,14 +227,10 @@ def _watched(client: CuratorClient, name: str, programs: Programs) -> dict[str, 
         sleep(_LOOK_SECONDS)
 
 
-def _say_what_it_took(wishes: DemoOptions, manifest: Manifest) -> None:
-    _say(f"\n{'stage':14} {'cells':>10} {'ciphertexts':>12} {'bytes':>12}")
-    for stage in manifest.phases:
-        _say(f"{stage.name:14} {stage.cells:10,} {stage.ciphertexts:12,} {stage.bytes:12,}")
-    result = wishes.folder / "result"
-    _say(f"\ntable     {result / 'table.csv'}")
-    _say(f"manifest  {result / 'manifest.json'} (check it: subn verify {result / 'manifest.json'})")
-    _say(f"report    {result / 'report.html'}")
+def _say_where_results_are(runs: Sequence[DemoRun]) -> None:
+    for one in runs:
+        _say(f"\n{one.method}: table, report and manifest are in {one.result}")
+        _say(f"  check them: subn verify {one.result / 'manifest.json'}")
 
 
 def _say_what_stays(programs: Programs, url: str, key_file: Path, ca_file: Path) -> None:
@@ -212,16 +242,6 @@ def _say_what_stays(programs: Programs, url: str, key_file: Path, ca_file: Path)
     _say(f"ask the curator: {settings} {installed('subn')} parties list")
     _say(f"its interface: {url}/openapi.json")
     _say(f"stop everything: kill {numbers}")
-
-
-def _say_how_good_it_is(wishes: DemoOptions, manifest: Manifest, data: Path) -> None:
-    schema = Schema.parse((data / "schema.json").read_bytes())
-    tables = data / "all.csv", wishes.folder / "result" / "table.csv"
-    one, two = errors_against(*tables, schema)
-    _say(f"\nerror against the pooled rows (0 equal, 1 disjoint): attributes {one:.4f}, pairs of attributes {two:.4f}")
-    for record in manifest.parties:
-        delta = f" and a delta of {record.delta}" if record.delta else ""
-        _say(f"{record.name} spent {record.spent} of its epsilon {manifest.plan.epsilon}{delta}")
 
 
 def _say(text: str) -> None:

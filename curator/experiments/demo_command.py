@@ -15,22 +15,31 @@ from protocol.exact import exact
 from protocol.options import PLAN_OPTIONS
 
 MOST_PARTIES = 20
+_OPTIONS = ("method", "preset", "noise")
 
 
 def add_demo_options(demo: argparse.ArgumentParser) -> None:
     demo.description = (
         "Make up hospitals, start a curator and a party process for each of them on this machine, enrol them, run "
-        "the protocol with real keys, publish the table, measure how good it is, and stop everything."
+        "the protocol with real keys, publish the table, measure how good it is, and stop everything. Without "
+        "--method, --preset and --noise there are two runs over the same hospitals: the paper's five phases (dp-subn, "
+        "Paillier) and the recommended method."
     )
-    add_plan_option(demo, PLAN_OPTIONS["method"])
+    for name in _OPTIONS:
+        add_plan_option(demo, PLAN_OPTIONS[name])
+    demo.set_defaults(**dict.fromkeys(_OPTIONS))
     demo.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
-    demo.add_argument("--epsilon", default="1", metavar="E", help="the most that each hospital spends (%(default)s)")
+    demo.add_argument(
+        "--epsilon", default="1", metavar="E", help="the most that each hospital spends in a run (%(default)s)"
+    )
     demo.add_argument("--out", type=Path, metavar="DIR", help="a new folder for everything (a temporary one)")
     demo.add_argument(
         "--keep", action="store_true", help="leave everything running, and print the addresses and how to stop it"
     )
     demo.add_argument(
-        "--ask", action="store_true", help="be hospital-1's data owner and the operator yourself, in a browser"
+        "--ask",
+        action="store_true",
+        help="be hospital-1's data owner and the operator yourself, in a browser, in one run",
     )
     demo.set_defaults(run=_demo)
 
@@ -42,7 +51,8 @@ def _demo(chosen: argparse.Namespace) -> int:
     folder = _new_folder(chosen.out)
     former = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        demonstrate(DemoOptions(chosen.method, chosen.parties, chosen.epsilon, folder, chosen.keep, chosen.ask))
+        wishes = {name: getattr(chosen, name) for name in _OPTIONS if getattr(chosen, name) is not None}
+        demonstrate(DemoOptions(wishes, chosen.parties, chosen.epsilon, folder, chosen.keep, chosen.ask))
     finally:
         signal.signal(signal.SIGTERM, former)
     return 0

@@ -70,7 +70,7 @@ def test_the_demonstration_takes_the_lists_methods() -> None:
     demo = argparse.ArgumentParser()
     add_demo_options(demo)
     (method,) = [action for action in demo._actions if action.dest == "method"]
-    assert (method.choices, method.default) == (PLAN_OPTIONS["method"].choices, "recommended")
+    assert (method.choices, method.default) == (PLAN_OPTIONS["method"].choices, None)  # the default is two runs
 
 
 class Wider(PlanOptions):
