@@ -1,8 +1,9 @@
-"""Division of rows among parties in an experiment: at random, by a column, sorted by an attribute, or unequally.
+"""Division of rows among parties in an experiment: at random, by a column, by an attribute's values, or unequally.
 
 It does not know how rows are read or used.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ from protocol.plan.plan import LONGEST_NAME
 from protocol.tables.schema import Schema
 
 _DEFAULT_PARTIES = 3
+_COMBINATIONS = (["random"], ["file"], ["sorted"], ["dirichlet"], ["largest"], ["sorted", "largest"])
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,22 @@ class Division:
     """A way to divide rows among parties."""
 
     kind: str
-    argument: str
+    argument: str = ""
+    largest: str = ""  # the share of the rows at the first party; equal parts for all if empty
 
     @classmethod
     def parse(cls, text: str) -> "Division":
-        kind, _, argument = text.partition(":")
-        if kind not in ("random", "file", "sorted", "largest") or (kind == "random") == (":" in text):
+        if text.startswith("file:"):  # a column's name may hold anything
+            found = [("file", text.removeprefix("file:"))]
+        else:
+            found = [(kind, argument) for kind, _, argument in (part.partition(":") for part in text.split(","))]
+        kinds = [kind for kind, _ in found]
+        if kinds not in _COMBINATIONS or any((kind == "random") == bool(argument) for kind, argument in found):
             raise _unknown(text)
-        if kind != "random" and not argument:
-            raise _unknown(text)
-        return cls(kind, argument)
+        told = dict(found)
+        largest = told.pop("largest", "")
+        kind, argument = next(iter(told.items()), ("random", ""))
+        return cls(kind, argument, largest)
 
     @property
     def column(self) -> str:
@@ -60,12 +68,15 @@ class Division:
         if not 1 <= count <= rows:
             raise PlanError(f"{rows} rows cannot be divided among {count} parties: everybody needs at least one")
         order = np.array(stream.permutation(rows), dtype=np.intp)
-        if self.kind == "random":
-            return _in_shares(order, np.arange(rows) % count, count)
+        if self.kind == "dirichlet":
+            name, _, beta = self.argument.rpartition(":")
+            return _by_values(_attribute(schema, codes, name), order, count, beta, stream)
         if self.kind == "sorted":
             order = order[np.argsort(_attribute(schema, codes, self.argument)[order], kind="stable")]
-            return _in_shares(order, np.arange(rows) * count // rows, count)
-        return _in_shares(order, _largest_first(rows, count, self.argument), count)
+        if self.largest:
+            return _in_shares(order, _largest_first(rows, count, self.largest), count)
+        dealt = np.arange(rows) % count if self.kind == "random" else np.arange(rows) * count // rows
+        return _in_shares(order, dealt, count)
 
 
 def _unknown(text: str) -> PlanError:
@@ -80,7 +91,7 @@ def _in_shares(order: NDArray[np.intp], owner_in_order: NDArray[Any], count: int
 
 def _attribute(schema: Schema, codes: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
     if name not in schema.names:
-        raise PlanError(f"--partition sorts by {name!r}, which is not an attribute of the schema")
+        raise PlanError(f"--partition divides by {name!r}, which is not an attribute of the schema")
     return codes[schema.names.index(name)]
 
 
@@ -93,8 +104,49 @@ def _largest_first(rows: int, count: int, text: str) -> NDArray[np.intp]:
     first = int(rows * share)
     if not Fraction(0) < share < 1 or count < 2 or not first or rows - first < count - 1:
         raise PlanError(f"--partition largest:{text} leaves a party without rows: everybody needs at least one")
-    rest = 1 + np.arange(rows - first) % (count - 1)
+    rest = 1 + np.arange(rows - first) * (count - 1) // (rows - first)
     return np.concatenate([np.zeros(first, dtype=np.intp), rest])
+
+
+def _by_values(values: NDArray[Any], order: NDArray[np.intp], count: int, beta: str, stream: Stream) -> Partition:
+    """Divide each value's rows in shares of its own, drawn from a Dirichlet distribution with this beta.
+
+    A party that no row fell to gets one of the largest party's.
+    """
+    try:
+        concentration = float(exact(beta))
+    except ValueError as error:
+        raise PlanError(f"--partition dirichlet: {error}") from None
+    if not 0.01 <= concentration <= 100:
+        raise PlanError(
+            f"--partition dirichlet has beta {beta}: expected 0.01 (parties differ) to 100 (they are alike)"
+        )
+    owner = np.empty(len(values), dtype=np.intp)
+    for value in np.unique(values):
+        rows = order[values[order] == value]
+        shares = np.array([_gamma(concentration, stream) for _ in range(count)])
+        cuts = np.cumsum(shares / max(shares.sum(), np.finfo(float).tiny)) * len(rows)
+        owner[rows] = np.minimum(np.searchsorted(cuts, np.arange(len(rows)), side="right"), count - 1)
+    for party in set(range(count)) - set(owner.tolist()):
+        owner[np.flatnonzero(owner == np.bincount(owner, minlength=count).argmax())[0]] = party
+    return Partition(tuple(f"party-{k + 1}" for k in range(count)), owner)
+
+
+def _gamma(shape: float, stream: Stream) -> float:
+    """Draw a gamma variable by the method of Marsaglia and Tsang (2000)."""
+    if shape < 1:
+        return _gamma(shape + 1, stream) * float(_uniform(stream) ** (1 / shape))
+    least = shape - 1 / 3
+    while True:
+        normal = math.sqrt(-2 * math.log(_uniform(stream))) * math.cos(2 * math.pi * _uniform(stream))
+        cube = (1 + normal / math.sqrt(9 * least)) ** 3
+        if cube > 0 and math.log(_uniform(stream)) < normal**2 / 2 + least * (1 - cube + math.log(cube)):
+            return least * cube
+
+
+def _uniform(stream: Stream) -> float:
+    """Draw a number above 0 and below 1."""
+    return (stream.bits(52) + 0.5) / 2**52
 
 
 def _by_column(owners: Sequence[str], parties: int | None) -> Partition:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from curator.commands.main import main as curator_service
+from curator.experiments.division_options import WAYS
 from curator.subn import main
 from party.commands.main import main as party
 
@@ -31,7 +32,7 @@ LINES = [
     f"{WORKS[i % 4]},{GRADES[i % 3]},{i},{10 + i / 2},{'no' if i % 5 else 'yes'},{'north' if i % 3 else 'south'}"
     for i in [*range(40), *range(20)]
 ]
-EXPECTED = "; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE"
+EXPECTED = "; expected random|file:COLUMN|sorted:ATTRIBUTE|dirichlet:ATTRIBUTE:BETA|largest:SHARE"
 PRIVATE = "Hieronymus"  # stands in a table where the schema does not expect it
 
 
@@ -372,15 +373,15 @@ def test_a_schema_that_is_no_json_is_refused(world):
         ),
         (
             ["--partition", "clinic"],
-            "--partition is 'clinic'; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE",
+            f"--partition is 'clinic'; expected {WAYS}",
         ),
         (
             ["--partition", "file:"],
-            "--partition is 'file:'; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE",
+            f"--partition is 'file:'; expected {WAYS}",
         ),
         (
             ["--partition", "random:x"],
-            "--partition is 'random:x'; expected random|file:COLUMN|sorted:ATTRIBUTE|largest:SHARE",
+            f"--partition is 'random:x'; expected {WAYS}",
         ),
         (
             ["--partition", "file:clinic", "--parties", "3"],
