@@ -16,7 +16,7 @@ WAITING = $(or $(filter-out auto,$(WORKERS)),$(shell expr $$(getconf _NPROCESSOR
 COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
 COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
 
-.PHONY: help setup demo browser test test-all check audit fuzz bench bench-utility sbom lock clean
+.PHONY: help setup demo browser test test-all networks soak check audit fuzz bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -62,6 +62,12 @@ test-all: ## run all tests: also the exhaustive ones, and many more examples of 
 
 compose-test: setup ## build the image, run a cluster of containers (podman or docker), and clean up
 	$(BIN)/pytest -n 2 --dist loadfile tests/containers
+
+soak: setup ## many parties in runs at once, and a thousand runs in a row: memory, handles and rows
+	SOAK_PARTIES=$(or $(PARTIES),50) SOAK_AT_ONCE=$(or $(AT_ONCE),20) SOAK_RUNS=$(or $(RUNS),1000) $(BIN)/pytest -s tests/load
+
+networks: setup ## cut off, slow down and lose whole parties, each in network namespaces of its own (as root)
+	unshare --net --mount --propagation private $(BIN)/pytest -s tests/networks
 
 check: setup ## lint, format, types, layer rules, and the rules of text and size
 	$(BIN)/ruff check .

@@ -159,17 +159,21 @@ class Cluster:
     programs: list[Program] = field(default_factory=list)
     url: str = ""
     begin_process: Callable[..., Process] = start_program
+    host: str = "127.0.0.1"  # where the curator listens
+    names: Sequence[str] = ()  # of its certificate
 
     # Setting up
 
     def start_curator(self) -> None:
         if not (self.folder / "curator").exists():
-            made = json.loads(self.curator_cli("init", "--json").stdout)
+            names = [word for name in self.names for word in ("--name", name)]
+            made = json.loads(self.curator_cli("init", "--json", *names).stdout)
             self.key, self.public = made["operator_key"], made["curator_key"]
             self.key_file = self.folder / "operator.key"
             self.key_file.write_text(self.key + "\n")
         port = self.url.rpartition(":")[2] or "0"
-        self.curator = self.start("curator", "subn-curator", "serve", "--home", self._home, "--port", port)
+        where = ["--home", self._home, "--host", self.host, "--port", port]
+        self.curator = self.start("curator", "subn-curator", "serve", *where)
         self.url = str(self.curator.wait_for("listening")["url"])
         self.hang_up()
         self.http = self.client(Authorization=f"Bearer {self.key}")
@@ -332,9 +336,11 @@ def cluster(
     schema: Schema = MIXED,
     env: Mapping[str, str] | None = None,
     begin_process: Callable[..., Process] = start_program,
+    host: str = "127.0.0.1",
+    names: Sequence[str] = (),
 ) -> Iterator[Cluster]:
     """A curator that serves, and nobody else yet; nothing of it is left afterwards."""
-    found = Cluster(folder, schema, env or {}, begin_process=begin_process)
+    found = Cluster(folder, schema, env or {}, begin_process=begin_process, host=host, names=names)
     try:
         found.start_curator()
         yield found
