@@ -151,7 +151,7 @@ class PlanForecast(Told):
     plan: dict[str, Any]
     plan_hash: Hash
     price: Annotated[dict[str, str], Field(description="exact epsilon by party")]
-    delta: Annotated[dict[str, str], Field(description="exact delta by party: 0 except with privacy zcdp")]
+    delta: Annotated[dict[str, str], Field(description="exact delta by party: 0 in a plan without a delta")]
     predicted: Prediction
     why: Annotated[
         list[str],

@@ -20,6 +20,7 @@ Preset = Literal["sound", "paper"]
 Privacy = Literal["pure", "zcdp"]
 Noise = Literal["selected", "distributed", "local"]
 Update = Literal["turns", "accumulate", "joint", "replace"]
+PICKING_RULES: frozenset[Update] = frozenset({"turns"})  # parties pick pairs in turn, instead of whole families
 EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 ScoreName = Literal["I", "F", "R", "M"]
 Choice = Literal["permute-and-flip", "exponential"]
@@ -186,7 +187,7 @@ class PlanOptions(BaseModel):
             "Theta",
             "how many times more information than noise a table must carry",
             "6; with method independent 4",
-            concerns="score I, F or R",
+            concerns="a score other than M",
             metavar="X",
         ),
     ]
@@ -196,7 +197,7 @@ class PlanOptions(BaseModel):
             "Degree",
             "the largest number of parents",
             "as theta allows",
-            concerns="score I, F or R",
+            concerns="a score other than M",
             metavar="D",
             is_basic=True,
             bounds=Field(le=1000),

@@ -18,7 +18,7 @@ source = "patients.csv"         # .csv, .csv.gz, .parquet, or a database: "postg
 # query = "SELECT * FROM patients WHERE consent"        # for a database, and only there
 schema = "schema.json"          # the public schema, the same at every party
 epsilon_total = "4"             # the epsilon that all runs together may ever spend on this table
-# delta_total = "1e-8"          # the delta that all runs with privacy = "zcdp" may ever spend; without it, no such run
+# delta_total = "1e-8"          # the delta that all runs together may ever spend; without it, no run with a delta
 # person_key = "patient_id"     # a column that must name every person once; it never leaves and is not counted
 out_of_range = "refuse"         # what the schema does not list: "refuse", "clamp" (numbers) or "missing";
                                 # or by column: { age = "clamp", bmi = "missing" }
@@ -29,7 +29,7 @@ out_of_range = "refuse"         # what the schema does not list: "refuse", "clam
 [policy]
 accept = "ask"                  # "ask": you decide on every run; "auto": runs that this file allows are accepted
 epsilon_per_run = "1"           # the most epsilon that one run may cost a table
-# delta_per_run = "1e-9"        # allows runs with privacy = "zcdp" up to this delta; far below one over your rows
+# delta_per_run = "1e-9"        # allows runs with a delta, up to this one; far below one over your rows
 methods = $methods
 noise = $noise
 updates = $updates  # not "replace", which other parties can see through

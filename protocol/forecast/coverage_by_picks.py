@@ -63,7 +63,7 @@ def _rounds(terms: Terms, pairs: int) -> Iterator[_Round]:
         first = tree[0].parties[0]
         picks = tuple(count - (party == first) for party, count in enumerate(plan.picks))
         yield _Round(tree, picks, passes[0], max(1, terms.domain.count // 2))
-    if plan.rule == "turns":
+    if plan.picks_in_turns:
         turns = [step for step in terms.steps if step.stage == "frontier"]
         yield from (_turn(terms, turn, counting, pairs) for turn, counting in zip(turns, passes[1:], strict=True))
         return

@@ -1,1 +1,1 @@
-"""Private choices on a party's own rows, by the scores I, F and R or by the model (score M)."""
+"""Private choices on a party's own rows, by a score of its counts or by the model (score M)."""

@@ -1,4 +1,4 @@
-"""Scores I, F and R of (X, parents) on one party's rows, as exact integers with their sensitivities.
+"""Scores of (X, parents) on one party's rows alone, as exact integers with their sensitivities.
 
 It does not know which families are compared or how a family is picked. The argument is in `scores.md`.
 """

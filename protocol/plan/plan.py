@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
-from protocol.options import Method, PlanOptions, Update
+from protocol.options import PICKING_RULES, Method, PlanOptions, Update
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.privacy.noise_modes import NOISE_MODES, NoiseMode
 from protocol.text import checked_name
@@ -98,7 +98,12 @@ class Plan(Frozen, PlanOptions):
     @property
     def picks_pairs(self) -> bool:
         """Whether pairs are picked and counted one by one, instead of whole families of a network."""
-        return self.method == "guided" or self.rule == "turns"
+        return self.method == "guided" or self.picks_in_turns
+
+    @property
+    def picks_in_turns(self) -> bool:
+        """Whether the parties pick pairs in the search frontier, one party after the other."""
+        return self.rule in PICKING_RULES
 
     @property
     def last_picks(self) -> int:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
-from protocol.options import Method, Preset, Privacy
+from protocol.options import PICKING_RULES, Method, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Weighed
 from protocol.plan.tuning import tuned
 from protocol.privacy.mechanisms import DEFINITIONS
@@ -131,7 +131,7 @@ def picks_pairs(method: Method, preset: Preset, asked: dict[str, Any]) -> bool:
     """Whether the plan picks and counts pair by pair, instead of whole families of a network."""
     if method == "guided":
         return True
-    if method == "dp-subn" and (asked.get("update") == "turns" or asked.get("score") == "M"):
+    if method == "dp-subn" and (asked.get("update") in PICKING_RULES or asked.get("score") == "M"):
         return True
     return method == "dp-subn" and preset == "sound" and not wishes_families(asked)
 

@@ -78,7 +78,7 @@ def _about_size(terms: Terms) -> Iterator[str]:
 
 
 def _what_is_counted(plan: Plan) -> str:
-    if plan.rule == "turns":
+    if plan.picks_in_turns:
         return _five_phases(plan)
     if plan.views == "pairs":
         return "With this budget every pair of columns can be counted, several pairs at a time in views."

@@ -181,7 +181,7 @@ def _check_model(plan: Plan, variables: int) -> None:
             f"further pairs {plan.further} do not fit {plan.parties} parties and {variables} variables: give "
             f"every party a number, together at most {most}"
         )
-    if plan.rule == "turns" and plan.split[2] and not any(plan.further):
+    if plan.picks_in_turns and plan.split[2] and not any(plan.further):
         raise PlanError("turns need pairs to pick: give a party further pairs, or 'frontier and updates' no budget")
 
 

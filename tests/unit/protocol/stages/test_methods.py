@@ -1,12 +1,16 @@
 from fractions import Fraction
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol.options import PICKING_RULES, Update
 from protocol.plan.step import Step
 from protocol.stages.methods import METHODS, steps
+from protocol.stages.pick_pairs import PickPairs
+from protocol.stages.registry import UPDATES
 from tests.support.small_runs import BITS, MIXED, plan_of
 
 E = (Fraction(1, 10), Fraction(2, 10), Fraction(3, 10), Fraction(4, 10))
@@ -45,6 +49,11 @@ def test_joint_updates_share_their_budget_over_the_rounds():
     found = [step for step in steps(plan("joint", rounds=4), 5) if step.stage == "update"]
     assert [step.budget for step in found] == [Fraction(3, 40)] * 4
     assert all(step.parties == (0, 1, 2) for step in found)
+
+
+def test_the_update_rules_that_pick_pairs_are_those_with_a_stage_of_picks():
+    stages = {rule: UPDATES[rule].stages for rule in get_args(Update)}
+    assert {rule for rule, own in stages.items() if any(isinstance(one, PickPairs) for one in own)} == PICKING_RULES
 
 
 def test_phases_without_budget_are_left_out():
