@@ -40,14 +40,14 @@ def main() -> None:
 def _over_http(home: Cluster) -> float:
     """From the request to the published files, key generation included on both sides of the comparison."""
     started = perf_counter()
-    home.finished(*PARTIES, noise="selected")
+    home.finished(*PARTIES, noise="selected", method="guided")
     return perf_counter() - started
 
 
 def _simulated(folder: Path) -> float:
     """`subn simulate` with the same settings over the same rows, from files to files; Python has started already."""
     out = folder / "simulated"
-    settings = ExperimentSettings("2", len(PARTIES), "dp-subn", "recommended", "random", {"noise": "selected"})
+    settings = ExperimentSettings("2", len(PARTIES), "guided", "sound", "random", {"noise": "selected"})
     started = perf_counter()
     experiment = Experiment(folder / "pooled.csv", folder / "schema.json", out, settings, None, True, False)
     run_experiment(experiment, lambda _step, _party: None)
