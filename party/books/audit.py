@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from party.books import log_file
 from party.books.marks import Head
-from party.errors import DiskFull, LedgerError, Unreadable
+from party.errors import DiskFull, LedgerError, RolledBack, Unreadable
 from party.logs import utc_now
 from protocol.exact import canonical_json
 
@@ -70,6 +70,7 @@ class Audit:
         self._path = path
         self._now = now
         self._heads = heads
+        self._noted = 0  # lines that the ledger has known of
 
     def append(self, event: str, **fields: Field) -> None:
         """Append an entry, which is on disk when this returns. Several processes may write to one log."""
@@ -78,10 +79,7 @@ class Audit:
         with self.locked() as file:
             self._append(file, event, fields)
             if self._heads is not None:
-                noted, end = self._heads.log_head(), log_file.end_of_whole_lines(file)
-                # A log that does not hold the noted line was cut: the note stays, and tells of it.
-                if noted is None or log_file.holds(file, end, noted):
-                    self._heads.note_log(log_file.head(file, end))
+                self._note(file, self._heads)
 
     def go_on(self) -> None:
         """Go on with a log whose end was lost, once its data owner knows: the log itself says what is missing."""
@@ -90,7 +88,21 @@ class Audit:
             noted = self._heads.log_head()
             if noted is not None and not log_file.holds(file, log_file.end_of_whole_lines(file), noted):
                 self._append(file, "continued", {"lines": noted.lines, "last": noted.last})
-                self._heads.note_log(log_file.head(file, log_file.end_of_whole_lines(file)))
+                self._heads.note_log(end := log_file.head(file, log_file.end_of_whole_lines(file)))
+                self._noted = end.lines
+
+    def _note(self, file: int, heads: Heads) -> None:
+        """Let the ledger know of the log's end, unless the log was cut, or the ledger has been set back meanwhile.
+
+        Privacy: the ledger that is open may be overwritten by an older copy. Nothing leaves before its line is noted.
+        """
+        noted, end = heads.log_head(), log_file.end_of_whole_lines(file)
+        if (noted.lines if noted is not None else 0) < self._noted:
+            raise RolledBack("the ledger was set back while this party was served: start the service again")
+        # A log that does not hold the noted line was cut: the note stays, and tells of it.
+        if noted is None or log_file.holds(file, end, noted):
+            heads.note_log(noted := log_file.head(file, end))
+        self._noted = noted.lines
 
     def _append(self, file: int, event: str, fields: dict[str, Any]) -> None:
         end = log_file.end_of_whole_lines(file)

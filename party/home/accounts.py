@@ -84,9 +84,10 @@ def _about_sources(sections: Sections, sources: Mapping[str, Source]) -> Iterato
                 f"{one} and {other} read the same rows, but name two budgets, {named[0]!r} and {named[1]!r}: "
                 "the same rows have one budget; name the same in both"
             )
-        if sources[one].may_overlap(sources[other]) and None in named:
+        alike = sources[one].likeness(sources[other]) if None in named else ""
+        if alike:
             yield (
-                f"{one} and {other} query the same database: if a person can be in both, write the same "
+                f"{one} and {other} {alike}: if a person can be in both, write the same "
                 'budget = "..." into both; if nobody can, write a budget = "..." of its own into each'
             )
 

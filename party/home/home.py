@@ -6,7 +6,7 @@ It does not know the curator's interface or runs.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from operator import or_
 
 from party.books import audit
@@ -41,13 +41,13 @@ class OpenHome:
             raise SettingsError(f"{self.home.settings}: this party is not enrolled; enrol it with `subn-party enrol`")
         return self.settings.curator
 
-    @cached_property
+    @property
     def sources(self) -> dict[str, Source]:
         return accounts.sources_in(self.home, self.settings)
 
-    @cached_property
+    @property
     def accounts(self) -> tuple[Account, ...]:
-        """The accounts of the data sets in party.toml."""
+        """The accounts of the data sets in party.toml. Links are followed anew: a file may be another one by now."""
         return accounts.accounts_of(self.settings.datasets, self.sources)
 
     def accounts_ever(self) -> list[Account]:

@@ -20,7 +20,8 @@ schema = "schema.json"          # the public schema, the same at every party
 epsilon_total = "4"             # the epsilon that all runs together may ever spend on this table
 # delta_total = "1e-8"          # the delta that all runs together may ever spend; without it, no run with a delta
 # budget = "cohort"             # one budget for all sections that name it, because they hold the same people; sections
-                                # over the same file or query share their budget in any case
+                                # over the same file or query share their budget in any case; sections that query
+                                # databases otherwise, or read equal files, each need one
 # formerly = ["cases"]          # after renaming this section: its former names, whose spending goes on to count
 # spent_before = "1.5"          # in a new home after a lost one: the epsilon already spent on these people
 # delta_spent_before = "1e-9"   # and the delta

@@ -1,8 +1,9 @@
 """The source of a data set's rows as an identity, by which sections over the same rows are recognised.
 
-It does not read rows, and keeps no password. Two files with equal content, or one table in two formats, look different.
+It knows no rows, and keeps no password. One table in two formats looks different.
 """
 
+import filecmp
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,8 @@ Node = tuple[int, int]  # device and inode
 @dataclass(frozen=True)
 class Source:
     place: str  # a file, or a database without its user
-    query: str = ""  # of a database
-    node: Node | None = None
+    query: str = ""  # of a database; a file has none
+    node: Node | None = None  # of a file that is there
 
     @property
     def digest(self) -> str:
@@ -33,12 +34,26 @@ class Source:
         """Whether both are the same rows for certain: one file, whatever leads to it, or one query."""
         return self._is_beside(other) and self.query == other.query
 
-    def may_overlap(self, other: "Source") -> bool:
-        """Whether both are queries of one database, so that the same people may be in both."""
-        return self._is_beside(other) and self.query != other.query
+    def likeness(self, other: "Source") -> str:
+        """Say why the same people may be in two sources that are not the same for certain; nothing if they seem apart.
+
+        A database has many addresses, so that any two queries are alike.
+        """
+        if self.is_same(other):
+            return ""
+        if self.query and other.query:
+            return f"query {'one database' if self._is_beside(other) else 'databases whose addresses may lead to one'}"
+        return "read files of equal content" if self._equals(other) else ""
 
     def _is_beside(self, other: "Source") -> bool:
         return self.place == other.place or (self.node is not None and self.node == other.node)
+
+    def _equals(self, other: "Source") -> bool:
+        """Whether both are files with the same bytes. Files of different sizes are not read."""
+        try:
+            return None not in (self.node, other.node) and filecmp.cmp(self.place, other.place, shallow=False)
+        except OSError:  # reading it for a run will complain
+            return False
 
 
 def source_of(home: Home, dataset: Dataset) -> Source:

@@ -2,6 +2,8 @@
 
 import asyncio
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,30 @@ def test_a_log_that_was_changed_is_put_aside_first(fake: FakeCurator, answered: 
     party.home.audit.rename(party.home.audit.with_name("changed.jsonl"))
     assert acknowledge(party) == 0
     party.killed().turns(0, start=True)
+
+
+def test_a_ledger_that_is_overwritten_while_it_is_served_lets_nothing_leave(
+    fake: FakeCurator, parties: list[Party], tmp_path: Path
+) -> None:
+    """Neither the log nor the receipts are compared before the next start."""
+    party, others = parties[0], parties[1:]
+    with closing(sqlite3.connect(party.home.ledger)) as live, closing(sqlite3.connect(tmp_path / "old.db")) as old:
+        live.backup(old)
+        join(fake, parties)
+
+        async def work() -> None:
+            async with party.line() as line:
+                worker = party.worker(line)
+                await worker.turn()
+                for other in others:
+                    async with other.line() as theirs:
+                        await other.worker(theirs).turn()
+                old.backup(live)
+                await worker.turn()
+
+        with pytest.raises(RolledBack, match="was set back while this party was served"):
+            asyncio.run(work())
+    assert [step for _, step, name, _ in fake.deliveries if name == party.name] == ["joining", "correlations"]
 
 
 # Copies

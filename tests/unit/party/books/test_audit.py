@@ -2,16 +2,18 @@ import errno
 import hashlib
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
 from party.books import audit, log_file
 from party.books.audit import FIRST, Audit, entries, verify
 from party.books.ledger import Ledger
-from party.errors import DiskFull, LedgerError, Unreadable
+from party.errors import DiskFull, LedgerError, RolledBack, Unreadable
 
 
 @pytest.fixture
@@ -157,6 +159,7 @@ def test_a_place_where_no_log_can_be_is_said_to_be_so(tmp_path):
 
 WRITER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from party.books.audit import Audit
 for number in range(40):
@@ -245,6 +248,17 @@ def test_an_unfinished_line_is_no_missing_end_but_hides_none(noting, ledger, pat
     assert "has 2 lines, the ledger knows of 3" in cut
 
 
+def test_a_ledger_that_is_set_back_while_it_is_open_is_found_at_the_next_line(noting, ledger, path, tmp_path):
+    noting.append("started", version="1")
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as live, closing(sqlite3.connect(tmp_path / "old.db")) as old:
+        live.backup(old)
+        three(noting)
+        old.backup(live)
+    assert ledger.log_head().lines == 1
+    with pytest.raises(RolledBack, match="was set back while this party was served: start the service again"):
+        noting.append("stopped", reason="asked to")
+
+
 def test_a_ledger_that_has_noted_nothing_takes_the_log_as_it_is(log, noting, ledger, path):
     """A home of an older program."""
     three(log)
@@ -255,6 +269,7 @@ def test_a_ledger_that_has_noted_nothing_takes_the_log_as_it_is(log, noting, led
 
 NOTER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from party.books.audit import Audit
 from party.books.ledger import Ledger

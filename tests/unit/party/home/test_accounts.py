@@ -62,9 +62,14 @@ def test_one_file_has_one_account_whatever_leads_to_it(site: Site) -> None:
     assert site.shared(*(section(name, way) for name, way in zip(names, ways, strict=True))) == [names]
 
 
-def test_other_files_have_other_accounts_even_with_equal_content(site: Site) -> None:
-    (site.home.path / "copy.csv").write_text("a,b\n")
-    assert site.shared(section("one"), section("two", "copy.csv")) == [("one",), ("two",)]
+@pytest.mark.parametrize("content", ["a,c\n", "a,b\n1,2\n", ""])
+def test_other_files_have_other_accounts(site: Site, content: str) -> None:
+    (site.home.path / "other.csv").write_text(content)
+    assert site.shared(section("one"), section("two", "other.csv"), section("gone", "absent.csv")) == [
+        ("one",),
+        ("two",),
+        ("gone",),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,10 +88,9 @@ def test_a_database_is_known_without_user_driver_and_usual_port(site: Site, othe
 
 @pytest.mark.parametrize("url", ["postgresql://h/clinic?host=/run", "postgresql://h:5433/clinic", "mysql://h/clinic"])
 def test_other_databases_have_other_accounts(site: Site, url: str) -> None:
-    assert site.shared(section("one", "postgresql://h/clinic", query=ALL), section("two", url, query=ALL)) == [
-        ("one",),
-        ("two",),
-    ]
+    sections = [("one", "postgresql://h/clinic"), ("two", url)]
+    apart = (section(name, url, query=ALL, budget=name) for name, url in sections)
+    assert site.shared(*apart) == [("one",), ("two",)]
 
 
 def test_a_sqlite_file_is_a_file(site: Site) -> None:
@@ -152,6 +156,32 @@ def test_two_queries_of_one_database_are_asked_about(site: Site) -> None:
     assert site.shared(*apart) == [("one",), ("two",)]
     together = (section(name, POSTGRES, query=query, budget="all") for name, query in sections)
     assert site.shared(*together) == [("one", "two")]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        POSTGRES.replace("db.example", "10.0.0.7"),
+        POSTGRES.replace("db.example", "db.example."),
+        POSTGRES.replace(":5432", ":6432"),
+        "sqlite:///file:clinic.db?uri=true",
+    ],
+)
+def test_queries_of_two_addresses_are_asked_about(site: Site, url: str) -> None:
+    """One database has many names."""
+    _, unclear = site.read(section("one", POSTGRES, query=ALL), section("two", url, query=ALL))
+    assert len(unclear) == 1
+    assert unclear[0].startswith("one and two query databases whose addresses may lead to one: if a person can be in")
+
+
+def test_a_copy_of_a_file_is_asked_about(site: Site) -> None:
+    (site.home.path / "copy.csv").write_bytes((site.home.path / "patients.csv").read_bytes())
+    _, unclear = site.read(section("one"), section("two", "copy.csv"))
+    assert len(unclear) == 1
+    assert unclear[0].startswith("one and two read files of equal content: if a person can be in both, write the same")
+    for budgets in (("x", "x"), ("x", "y")):
+        _, unclear = site.read(section("one", budget=budgets[0]), section("two", "copy.csv", budget=budgets[1]))
+        assert unclear == []
 
 
 def test_a_budget_is_not_called_like_another_section(site: Site) -> None:
