@@ -12,7 +12,7 @@ SubnError
 └── LedgerError              the ledger or the audit log cannot be used
     ├── BudgetExhausted
     ├── AnsweredOtherwise    (also a PeerError) a second, different request for an answered step
-    ├── RolledBack           the ledger lacks answers that this party has signed
+    ├── RolledBack           the books were set back, or another copy of this home answers; nothing may be served
     ├── HomeInUse            another process serves this home
     ├── DiskFull             nothing was written: the disk is full
     └── Unreadable           a file of the home is damaged, or not of this version
@@ -44,10 +44,11 @@ class Untrusted(TalkError):
 
 
 class Declined(TalkError):
-    def __init__(self, status: int, text: str, culprit: str | None = None) -> None:
+    def __init__(self, status: int, text: str, culprit: str | None = None, kind: str = "") -> None:
         super().__init__(text)
         self.status = status
         self.culprit = culprit
+        self.kind = kind  # of the problem, as the curator names it
 
 
 class LedgerError(SubnError):

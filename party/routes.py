@@ -60,7 +60,7 @@ class LocalInterface:
     def log(self, search: str = "", limit: Annotated[int, Query(ge=1, le=_MOST_LINES)] = 100) -> dict[str, Any]:
         path = self._opened.home.audit
         found = [entry for entry in audit.readable(path) if audit.holds(entry, search)]
-        return {"problems": audit.verify(path), "entries": list(islice(reversed(found), limit))}
+        return {"problems": self._opened.audit_problems(), "entries": list(islice(reversed(found), limit))}
 
     def sign_in(self) -> dict[str, str]:
         return {"path": f"/sign-in?ticket={self._door.ticket()}"}

@@ -36,8 +36,20 @@ def serve(home: Home, log: Log, **seams: Any) -> None:
 
     `seams` are passed to `client.Curator`.
     """
-    with served_alone(home.lock), open_home(home) as opened, _listening(opened) as listener:
-        asyncio.run(_serve(opened, listener, log, seams))
+    with served_alone(home.lock), open_home(home) as opened:
+        _check_accounts(opened, log)
+        with _listening(opened) as listener:
+            asyncio.run(_serve(opened, listener, log, seams))
+
+
+def _check_accounts(opened: OpenHome, log: Log) -> None:
+    """Refuse to serve while it is not clear which budget pays for which rows; log which data sets share a budget."""
+    unclear = opened.unclear_accounts()
+    if unclear:
+        raise SettingsError(f"{opened.home.settings}: {'; '.join(unclear)}")
+    for account in opened.accounts:
+        if len(account.datasets) > 1:
+            log("one budget", account=account.name, datasets=list(account.datasets))
 
 
 async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dict[str, Any]) -> None:

@@ -3,16 +3,19 @@
 It does not know how decisions are made or carried out. All facts are public or the owner's own bookkeeping.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from crypto.signing import fingerprint
+from party.answering.essentials import essentials
 from party.answering.invitation import place_in
+from party.books.budget import Account
 from party.books.ledger import Entry, Request
 from party.home.home import OpenHome
-from party.home.keys import peer_fingerprint
+from party.home.keys import own_fingerprint
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
 from protocol.plan.plan import Plan
@@ -29,6 +32,7 @@ STATES = {
     "ended": "over",
 }
 _PLACES = 6
+_BEFORE = {"before": "epsilon", "delta_before": "delta"}
 
 
 def described(opened: OpenHome, request: Request) -> dict[str, Any]:
@@ -43,7 +47,7 @@ def listed(opened: OpenHome, request: Request) -> dict[str, Any]:
 
 def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
     """Describe an invitation without its steps, which have to be worked out from the plan."""
-    plan, schema = Plan.model_validate_json(request.plan), schema_in(request.schema_text)
+    found = _essentials(request)
     facts: dict[str, Any] = {
         "run": request.run,
         "plan": request.plan_hash,
@@ -55,20 +59,14 @@ def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
         "reasons": list(request.reasons),
         "curator": _curator(opened),
         "dataset": request.dataset,
-        "title": schema.title if schema else "",
-        "columns": len(schema.names) if schema else 0,
-        "method": plan.method,
-        "noise": plan.noise,
-        "insiders": plan.insiders,
-        "synthetic_rows": plan.rows,
-        "parties": [_member(opened, plan, place) for place in range(plan.parties)],
-        "privacy": plan.privacy,
+        **found,
+        "parties": [_member(opened, member) for member in found["parties"]],
         "price": str(request.price),
         "delta": str(request.delta),
         "spent": str(request.spent),
         "spent_delta": str(request.spent_delta),
         "reserved": str(request.reserved),
-        "budget": None if request.dataset is None else account(opened, request.dataset),
+        "budget": _budget(opened, request),
     }
     odds = {"run": request.price, "spent": request.spent, "all": _committed(facts)}
     return facts | {"odds": {what: odds_factor(epsilon) for what, epsilon in odds.items()}}
@@ -90,16 +88,38 @@ def schema_in(text: str) -> Schema | None:
         return None
 
 
-def account(opened: OpenHome, dataset: str) -> dict[str, str]:
-    budget = opened.budget(dataset)
+def accounts(opened: OpenHome) -> dict[str, dict[str, Any]]:
+    """All accounts by name, also those of data sets of the past."""
+    return {one.name: _account(opened, one) for one in opened.accounts_ever()}
+
+
+def sharing(account: Mapping[str, Any]) -> str:
+    """Say which data sets share an account; nothing for an account of one data set."""
+    names = account["datasets"]
+    return f"{', '.join(names[:-1])} and {names[-1]} share this budget" if len(names) > 1 else ""
+
+
+def notes(account: Mapping[str, Any]) -> list[str]:
+    """What has to be known beside an account's amounts: who shares it, and what was spent before its ledger."""
+    before = [f"{what} {amount(account[name])}" for name, what in _BEFORE.items() if account[name] != "0"]
+    told = f"of what is spent, {' and '.join(before)} was spent before this ledger was begun" if before else ""
+    return [note for note in (sharing(account), told) if note]
+
+
+def _budget(opened: OpenHome, request: Request) -> dict[str, Any] | None:
+    if request.dataset is None:
+        return None
+    return _account(opened, opened.account_of(request.dataset, request.source, request.budget))
+
+
+def _account(opened: OpenHome, found: Account) -> dict[str, Any]:
+    budget = opened.budget(found)
     named = {"total": budget.total, "spent": budget.spent, "reserved": budget.reserved, "left": budget.left}
     named |= {"delta_total": budget.delta_total, "delta_spent": budget.delta_spent}
     named |= {"delta_reserved": budget.delta_reserved, "delta_left": budget.delta_left}
-    return {name: str(value) for name, value in named.items()}
-
-
-def accounts(opened: OpenHome) -> dict[str, dict[str, str]]:
-    return {dataset: account(opened, dataset) for dataset in opened.datasets_ever()}
+    named |= {"before": found.before[0], "delta_before": found.before[1]}
+    whose = {"account": found.name, "datasets": list(found.datasets)}
+    return whose | {name: str(value) for name, value in named.items()}
 
 
 def line_of(entry: Entry) -> dict[str, Any]:
@@ -143,13 +163,19 @@ def _curator(opened: OpenHome) -> dict[str, str]:
     return {"url": opened.curator.url, "fingerprint": fingerprint(bytes.fromhex(opened.curator.key))}
 
 
-def _member(opened: OpenHome, plan: Plan, place: int) -> dict[str, Any]:
-    member = plan.members[place]
-    found = peer_fingerprint(member.signing_key, member.exchange_key)
-    noted = opened.settings.peers.get(member.name)
-    is_own = member.signing_key == opened.keys.identity.signing.public
-    compared = is_own or (noted is not None and noted.fingerprint == found)
-    return {"name": member.name, "rows": member.rows, "fingerprint": found, "compared": compared, "you": is_own}
+def _essentials(request: Request) -> dict[str, Any]:
+    """What the plan says in short; of a run that came to nothing, the part that was kept."""
+    if not request.plan:
+        kept: dict[str, Any] = json.loads(request.essentials)
+        return kept
+    return essentials(Plan.model_validate_json(request.plan), schema_in(request.schema_text))
+
+
+def _member(opened: OpenHome, member: dict[str, Any]) -> dict[str, Any]:
+    noted = opened.settings.peers.get(member["name"])
+    is_own = member["fingerprint"] == own_fingerprint(opened.keys)
+    compared = is_own or (noted is not None and noted.fingerprint == member["fingerprint"])
+    return member | {"compared": compared, "you": is_own}
 
 
 def _committed(facts: dict[str, Any]) -> Fraction:
@@ -161,7 +187,7 @@ def _committed(facts: dict[str, Any]) -> Fraction:
 
 def _steps(opened: OpenHome, request: Request) -> list[dict[str, Any]]:
     """The tasks of this party, by step, for display only; none if no party can agree to the plan."""
-    found = _worked_out(request.plan, request.schema_text)
+    found = _worked_out(request.plan, request.schema_text) if request.plan else None
     if found is None:
         return []
     terms, predicted = found
@@ -207,6 +233,8 @@ def _about_parties(facts: dict[str, Any]) -> Iterator[str]:
     for member in facts["parties"]:
         compared = "compared" if member["compared"] else f"NOT compared: {member['fingerprint']}"
         yield f"  together    {member['name']}, {member['rows']:,} rows ({'you' if member['you'] else compared})"
+    if facts["more_parties"]:
+        yield f"  together    {facts['more_parties']} more"
     yield f"  protected   from {protected_from(facts['insiders'])}"
 
 
@@ -228,6 +256,7 @@ def _about_money(facts: dict[str, Any]) -> Iterator[str]:
             f"  budget      epsilon {amount(budget['total'])} for all runs: {amount(budget['spent'])} spent, "
             f"{amount(budget['reserved'])} set aside, {amount(budget['left'])} left"
         )
+        yield from (f"              {one}" for one in notes(budget))
         if facts["state"] == "asked":
             remains = max(Fraction(0), Fraction(budget["left"]) - Fraction(facts["price"]))
             yield f"  afterwards  epsilon {amount(str(remains))} would be left"

@@ -3,8 +3,11 @@
 It does not know how a task is answered (`party.answering.answering`) or how requests are signed
 (`party.curator_link.client`).
 
-Each wait is logged once. Errors are logged and retried; none of them stops the worker. The one exception is a ledger
-that was set back: nothing is answered until the data owner has acknowledged the forgotten answers.
+Each wait is logged once. Errors are logged and retried; none of them stops the worker. The one exception are books that
+were set back, and another copy of this home that answers too: nothing is answered until the data owner has acknowledged
+it. Before every task the worker looks whether the curator holds a receipt that the ledger does not know.
+
+Answers that cost nothing are followed by a pause, which grows while the curator goes on so.
 """
 
 import asyncio
@@ -12,14 +15,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from crypto.randomness import Stream
-from party.answering.answering import Answering, Outgoing
+from party.answering.answering import Answering
+from party.answering.outgoing import Outgoing
 from party.curator_link.client import Backoff, Curator
 from party.errors import Declined, RolledBack
 from party.home.home import OpenHome
 from party.logs import Log, silent
-from party.rollback import check_not_rolled_back
+from party.rollback import check_own_books, check_receipts, stop_for_other_bytes
 from protocol.errors import MalformedMessage, OutOfTurn, PeerError, SubnError
-from protocol.messages.http import LONGEST_POLL
+from protocol.messages.http import LONGEST_POLL, OTHER_BYTES, SentReceipt
 from protocol.messages.run_states import ENDS
 
 DECISION_SECONDS = 5  # at most until the data owner's decision, or the end of a run, is noticed
@@ -45,7 +49,8 @@ class Worker:
         self._curator, self._answering = curator, answering
         self._sleep, self._log, self._heard = sleep, log, heard
         self._stream, self._backoff = stream or Stream.system(), backoff or Backoff()
-        self._failures = 0
+        self._failures = self._fruitless = 0
+        self._held: set[tuple[str, str]] = set()  # run and step of every receipt that the curator is known to hold
         self._said: tuple[str, ...] = ()
         self._left_alone: set[str] = set()  # runs whose tasks cannot be read, until the next start
         self.trouble: str | None = "not started yet"
@@ -58,10 +63,10 @@ class Worker:
             await self._patiently(self.turn)
 
     async def start(self) -> None:
-        """Compare the ledger with the curator's receipts, then deliver the answers that a kill kept back."""
+        """Compare the ledger with the log and the curator's receipts, then deliver what a kill kept back."""
+        check_own_books(self._opened)
         self._heard(await self._curator.clock_difference())
-        receipts = await self._curator.receipts()
-        check_not_rolled_back(self._opened, receipts)
+        receipts = await self._look_at_receipts()
         open_runs = await self._settle()
         self._answering.tidy()
         for outgoing in self._answering.undelivered(receipts, open_runs):
@@ -77,18 +82,23 @@ class Worker:
         found = await self._curator.inbox(self._poll_seconds(), [*asked, *self._left_alone])
         if found is None:
             self._heard(await self._curator.clock_difference())
+            before = self._fruitless
             await self._settle()
+            await self._pause(before)
             return
-        run, task = found
-        self._log("task", run=run, bytes=len(task))
+        if found.held != len(self._held):
+            await self._look_at_receipts()
+        self._log("task", run=found.run, bytes=len(found.task))
         try:
-            answer = await asyncio.to_thread(self._answering.handle, run, task)
+            answer = await asyncio.to_thread(self._answering.handle, found.run, found.task)
         except (MalformedMessage, OutOfTurn) as error:
-            answer = await self._unread(run, error)
+            answer = await self._unread(found.run, error)
         self._say_answered(answer)
         if answer is not None:
+            before, self._fruitless = self._fruitless, self._fruitless + 1 if answer.kind != "answer" else 0
             await self._deliver(answer)
-        elif run in asked:  # a curator that does not skip the run would be polled without a pause
+            await self._pause(before)
+        elif found.run in asked:  # a curator that does not skip the run would be polled without a pause
             await self._sleep(DECISION_SECONDS)
 
     async def _unread(self, run: str, error: PeerError) -> Outgoing | None:
@@ -102,6 +112,22 @@ class Worker:
         self._left_alone.add(run)
         return None
 
+    async def _look_at_receipts(self) -> list[SentReceipt]:
+        """Stop the party if the curator holds a receipt that the ledger does not know.
+
+        Privacy: a copy of this home that is behind would answer again what another copy has answered, under the same
+        masks and with fresh noise.
+        """
+        receipts = await self._curator.receipts()
+        check_receipts(self._opened, receipts)
+        self._held = {(receipt.run, receipt.step) for receipt in receipts}
+        return receipts
+
+    async def _pause(self, before: int) -> None:
+        """Pause after answers and runs that came to nothing, ever longer while they follow each other."""
+        if self._fruitless > before:
+            await self._sleep(self._backoff.seconds(self._fruitless, self._stream))
+
     def _say_answered(self, answer: Outgoing | None) -> None:
         if answer is not None:  # Privacy: the time it took might tell something about the rows, and is not logged
             what = {"run": answer.run, "step": answer.step, "bytes": len(answer.reply)}
@@ -111,9 +137,13 @@ class Worker:
         run, step = outgoing.run, outgoing.step
         try:
             await self._curator.deliver(run, step, outgoing.reply, outgoing.receipt)
+            self._held.add((run, step))
             self._log("delivered", run=run, step=step, bytes=len(outgoing.reply))
         except Declined as error:
             self._log("the curator does not take an answer", run=run, step=step, reason=str(error))
+            if error.kind == OTHER_BYTES and outgoing.kind != "refusal":
+                await self._look_at_receipts()  # tells which answers are missing here
+                stop_for_other_bytes(self._opened, run, step)
             await self._settle()
             if run in [request.run for request in self._ledger.requests("active")]:
                 raise
@@ -122,11 +152,14 @@ class Worker:
         """End the runs that the curator says are over; return the runs that go on."""
         known = {request.run for request in self._ledger.requests() if request.state != "ended"}
         found = await self._curator.my_runs()
-        for run in found:
-            if run.state in ENDS and run.run in known:
-                reason = f"{run.culprit}: {run.reason}" if run.culprit and run.reason else run.reason or ""
-                self._answering.settle(run.run, run.state, reason)
-                self._log("run ended", run=run.run, outcome=run.state, reason=reason)
+        over = [run for run in found if run.state in ENDS and run.run in known]
+        if over:
+            await self._look_at_receipts()  # another copy of this home may have answered them to their end
+        for run in over:
+            reason = f"{run.culprit}: {run.reason}" if run.culprit and run.reason else run.reason or ""
+            settled = self._answering.settle(run.run, run.state, reason)
+            self._fruitless += not settled.spent
+            self._log("run ended", run=run.run, outcome=run.state, reason=reason)
         return [run.run for run in found if run.state not in ENDS]
 
     def _poll_seconds(self) -> int:

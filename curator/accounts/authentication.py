@@ -62,7 +62,8 @@ class Authentication:
         self._check_time(request)
         if row.revoked is not None:
             raise Forbidden(
-                f"{request.sender} was revoked by the operator: to take part again, it must enrol under another name"
+                f"{request.sender} was revoked by the operator: to take part again, it has to enrol with new keys and "
+                "a new code"
             )
         try:
             with self.store.writing() as db:

@@ -41,6 +41,12 @@ def keep_offer(db: Connection, party: str, dataset: str, schema: Schema, rows: i
     _drop_unneeded_schemas(db)
 
 
+def drop_offers(db: Connection, party: str) -> None:
+    """Drop all offers of a party, whose new keys have offered nothing yet."""
+    db.execute(delete(offers).where(offers.c.party == party))
+    _drop_unneeded_schemas(db)
+
+
 def _drop_oldest_offers(db: Connection, party: str, newest: str) -> None:
     """Drop the party's oldest offers until the rest keeps the bounds. The newest offer always stays."""
     length = func.length(schemas.c.text).label("length")

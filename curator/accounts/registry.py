@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from crypto.masking import agree
 from crypto.randomness import Stream
 from crypto.sealing import ExchangeKey
-from curator.accounts.offered import keep_offer, keep_schema, schema_text
+from curator.accounts.offered import drop_offers, keep_offer, keep_schema, schema_text
 from curator.clock import Clock
 from curator.errors import Conflict, Forbidden, NotFound
 from curator.store.run_records import runs_with
@@ -97,8 +97,7 @@ class Registry:
             raise Forbidden(f"no party can be called {name!r}: the service itself uses this name")
         code, expires = stream.take(_CODE_BYTES).hex(), self.clock() + CODE_LIFE_MS
         with self.store.writing() as db:
-            if _find_party(db, name) is not None:
-                raise Conflict(f"there is a party called {name!r} already")
+            _refuse_known_name(_find_party(db, name))
             db.execute(insert(codes).values(hash=hashed(code), name=name, expires=expires))
         return code, expires
 
@@ -109,6 +108,9 @@ class Registry:
     def enrol(self, code: str, name: str, signing_key: bytes, exchange_key: bytes) -> PartyRecord:
         """Enrol a party. The caller has proved that it holds the signing key.
 
+        A party that was revoked may enrol anew under its name, with new keys and a new code. What its earlier keys have
+        signed stays under the name, so that the data owner of a lost home learns what was spent.
+
         Retry safety: a party that repeats its request with the same code and keys, because it did not receive the
         answer, gets the same answer again.
         """
@@ -118,12 +120,15 @@ class Registry:
             if known is not None and _came_with(db, code, known, signing_key, exchange_key):
                 return known
             _use_code(db, code, name, now)
-            if known is not None:
-                raise Conflict(f"there is a party called {name!r} already")
+            _refuse_known_name(known)
             _refuse_known_key(db, signing_key)
             _refuse_exchange_key(db, exchange_key)
             record = PartyRecord(name, signing_key, exchange_key, now, None, now)
-            db.execute(insert(parties).values(**vars(record)))
+            if known is None:
+                db.execute(insert(parties).values(**vars(record)))
+            else:
+                db.execute(update(parties).where(parties.c.name == name).values(**vars(record)))
+                drop_offers(db, name)
         return record
 
     def rotate(self, name: str, signing_key: bytes, exchange_key: bytes) -> None:
@@ -224,6 +229,13 @@ def _find_party(db: Connection, name: str) -> PartyRecord | None:
     """Return the party, locked until the transaction ends. SQLite needs no lock: it has one writer at a time."""
     row = db.execute(select(parties).where(parties.c.name == name).with_for_update()).mappings().one_or_none()
     return None if row is None else PartyRecord(**row)
+
+
+def _refuse_known_name(known: PartyRecord | None) -> None:
+    if known is not None and known.revoked is None:
+        raise Conflict(
+            f"there is a party called {known.name!r} already: if its keys are lost, revoke it, then make a code for it"
+        )
 
 
 def _refuse_known_key(db: Connection, signing_key: bytes) -> None:

@@ -15,6 +15,7 @@ from crypto.signing import SigningKey, sign
 from curator.http.problems import Kind, problem
 from protocol.messages.signatures import (
     CURATOR_SIGNATURE_HEADER,
+    HELD_HEADER,
     NONCE_HEADER,
     RESPONSE,
     RUN_HEADER,
@@ -111,8 +112,8 @@ class SignedAnswers:
                     return
                 headers = MutableHeaders(scope=start)
                 headers[VERSION_HEADER] = str(SPOKEN)
-                run = headers.get(RUN_HEADER, "")
-                text = response_text(start["status"], bytes(body), nonce, str(SPOKEN), run)
+                said = str(SPOKEN), headers.get(RUN_HEADER, ""), headers.get(HELD_HEADER, "")
+                text = response_text(start["status"], bytes(body), nonce, *said)
                 headers[CURATOR_SIGNATURE_HEADER] = sign(self._key, RESPONSE, text).hex()
                 await send(start)
                 message = {**message, "body": bytes(body)}

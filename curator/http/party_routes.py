@@ -17,7 +17,7 @@ from curator.runs.orchestrator import Orchestrator
 from curator.runs.spool import Question, no_room
 from protocol.messages import http
 from protocol.messages.http import LONGEST_POLL, DatasetName, RunId, StepName
-from protocol.messages.signatures import DIGEST_HEADER, RECEIPT_HEADER, ROTATION, RUN_HEADER
+from protocol.messages.signatures import DIGEST_HEADER, HELD_HEADER, RECEIPT_HEADER, ROTATION, RUN_HEADER
 from protocol.tables.schema import Schema
 
 OCTETS = "application/octet-stream"
@@ -73,7 +73,20 @@ async def inbox(
     if found is None:
         return Response(status_code=204)
     run, task = found
-    return Response(task, media_type=OCTETS, headers={RUN_HEADER: run})
+    # A copy of the party that is behind learns by this number that the curator holds receipts which it does not know.
+    held = await run_in_threadpool(service.views.receipts_held, party)
+    return Response(task, media_type=OCTETS, headers={RUN_HEADER: run, HELD_HEADER: str(held)})
+
+
+@router.put("/runs/{run}/receipts/{step:path}", status_code=204, summary="Promise an answer, before it is sent")
+def promise(
+    party: Party,
+    run: Annotated[RunId, Path()],
+    step: Annotated[StepName, Path()],
+    body: http.Claim,
+    service: TheService,
+) -> None:
+    service.orchestrator.promise(run, step, party, body.digest, bytes.fromhex(body.receipt))
 
 
 @answers.put("/runs/{run}/outbox/{step:path}", status_code=204, summary="Answer a task", openapi_extra=_BYTES)

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from crypto import errors as crypto
 from curator import errors as curator
 from protocol import errors as protocol
+from protocol.messages.http import OTHER_BYTES
 
 MEDIA_TYPE = "application/problem+json"
 _URN = "urn:dp-subn:problem:"
@@ -64,7 +65,7 @@ KINDS: dict[type[BaseException], Kind] = {
     curator.NotFound: Kind(404, "not-found", "Not found"),
     curator.TooLarge: Kind(413, "too-large", "The body is too large"),
     curator.Conflict: Kind(409, "conflict", "The request contradicts the present state"),
-    curator.OtherBytes: Kind(409, "other-bytes", "Another answer to this step has been accepted"),
+    curator.OtherBytes: Kind(409, OTHER_BYTES, "Another answer to this step has been accepted"),
     curator.NotAsked: Kind(409, "not-asked", "The step does not wait for this party"),
     curator.RunEnded: Kind(409, "run-ended", "The run is over"),
     curator.Abandoned: Kind(408, "abandoned", "Nobody waited for the answer"),

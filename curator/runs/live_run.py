@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any, cast
 
 from crypto.randomness import Stream
-from curator.errors import NotAsked
+from curator.errors import NotAsked, TooLarge
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages.tasks import Refusal, Reply, decode, encode
 from protocol.plan.step import Step
@@ -127,6 +127,15 @@ class LiveRun:
         """Return an upper bound on the bytes of this party's answer to the step. Raise NotAsked as `expect` does."""
         number, _ = self.expect(party, step)
         return largest_reply(self.at.state, number, self.opening)
+
+    def check_size(self, party: str, step: str, size: int, largest: int) -> None:
+        """Refuse an answer that is larger than any can be, or than the curator's setting."""
+        most = self.largest_answer(party, step)
+        if size > min(most, largest):
+            raise TooLarge(
+                f"{party}'s answer to {step!r} has {size:,} bytes: at most {most:,} are expected, and this curator "
+                f"takes at most {largest:,} (setting largest_body)"
+            )
 
     def move_to(self, following: Standing, now: int) -> None:
         if following.state.position != self.at.state.position:

@@ -9,17 +9,19 @@ no request waits for it. Memory is changed after the store, so `recover` can reb
 instant.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
 
+from sqlalchemy import Connection
+
 from curator import interface
 from curator.accounts.offered import keep_schema
 from curator.accounts.registry import Registry, refuse_changed_members
-from curator.errors import Conflict, Displaced, NotFound, RunEnded, StoreUnavailable, TooLarge
+from curator.errors import Displaced, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.results.publication import publish, stage_costs
@@ -36,17 +38,17 @@ from curator.runs.live_run import (
     trouble_of,
 )
 from curator.runs.planner import Planner
-from curator.runs.planning import request_digest
 from curator.runs.ports import Seams
-from curator.runs.receipts import check_receipt, cost_of, is_accepted
-from curator.runs.recovery import begun, check_keys, rebuilt, run_name
+from curator.runs.receipts import accepted, is_accepted, is_known, promised
+from curator.runs.recovery import begun, check_keys, rebuilt, run_name, run_of_key
 from curator.runs.suspects import with_suspects
 from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.runs.views import RunViews
 from curator.settings import Settings
 from curator.store import run_records as records
-from curator.store.run_records import ReplyRecord, RunRecord
+from curator.store.run_records import RunRecord
 from curator.store.store import Store
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 
 OPERATOR = "operator"
@@ -71,19 +73,19 @@ class Orchestrator:
 
     def create_run(self, request: PlanRequest, idempotency_key: str) -> tuple[str, bool]:
         """Return the run of this key, and whether it is new. Refuse a known key with another request."""
-        found = self._run_of_key(idempotency_key, request)
+        found = run_of_key(self._store, idempotency_key, request)
         if found is not None:
             return found, False
         terms = self.planner.plan(request, run_name(self._seams)).terms
         with self._creating:
-            found = self._run_of_key(idempotency_key, request)
+            found = run_of_key(self._store, idempotency_key, request)
             return (found, False) if found is not None else (self._create(terms, request, idempotency_key), True)
 
     def cancel(self, run: str, reason: str | None = None) -> None:
         live = self._active(run)
         with live.lock:
             if live.ended:
-                raise self._over(run)
+                raise self.views.over(run)
             self.end(live, Ending("cancelled", OPERATOR, reason or "cancelled by the operator"))
 
     def revoke(self, party: str) -> None:
@@ -130,12 +132,7 @@ class Orchestrator:
         """
         if is_accepted(self._store, run, step, party, digest):
             return False
-        most = self._active(run, party).largest_answer(party, step)
-        if size > min(most, self.settings.largest_body):
-            raise TooLarge(
-                f"{party}'s answer to {step!r} has {size:,} bytes: at most {most:,} are expected, and this curator "
-                f"takes at most {self.settings.largest_body:,} (setting largest_body)"
-            )
+        self._active(run, party).check_size(party, step, size, self.settings.largest_body)
         return True
 
     def deliver(self, run: str, step: str, party: str, body: bytes, receipt: bytes) -> None:
@@ -151,6 +148,21 @@ class Orchestrator:
             if not is_accepted(self._store, run, step, party, digest):
                 self._take(live, step, party, body, digest, receipt)
         self.changed(run)
+
+    def promise(self, run: str, step: str, party: str, digest: str, receipt: bytes) -> None:
+        """Take a party's word for the bytes that it will send. From then on no others are taken for this step.
+
+        Privacy: if two copies of a party's home answer one step, the second one learns it before its bytes leave.
+        """
+        if is_known(self._store, run, step, party, digest):
+            return
+        live = self._active(run, party)
+        with live.lock:
+            if not is_known(self._store, run, step, party, digest):
+                number, due = self._expected(live, party, step)
+                claim = promised(live.at.state.terms, number, due, digest, receipt, self._seams.clock())
+                with self._storing(live) as db:
+                    records.add_claim(db, claim)
 
     # Complete steps
 
@@ -217,17 +229,8 @@ class Orchestrator:
 
     # Beginning
 
-    def _run_of_key(self, idempotency_key: str, request: PlanRequest) -> str | None:
-        with self._store.reading() as db:
-            found = records.find_run_by_key(db, idempotency_key)
-        if found is not None and found.request_digest != request_digest(request):
-            raise Conflict(f"this idempotency key began run {found.id} with another request: use a new key")
-        return None if found is None else found.id
-
     def _create(self, terms: Terms, request: PlanRequest, idempotency_key: str) -> str:
-        settings = self.settings
-        deadlines = request.join_seconds or settings.join_seconds, request.step_seconds or settings.step_seconds
-        live, row = begun(terms, request, deadlines, self._keys, self._seams)
+        live, row = begun(terms, request, self.settings, self._keys, self._seams)
         with self._store.writing() as db:
             refuse_changed_members(db, terms.plan.members)
             keep_schema(db, terms.schema, live.since)  # the last offer of it may have gone meanwhile
@@ -242,38 +245,25 @@ class Orchestrator:
 
     def _active(self, run: str, party: str | None = None) -> LiveRun:
         """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""
-        with self._store.reading() as db:
-            known = records.find_run(db, run) is not None
-            names = records.members_of(db, run)
-        if not known or party not in (None, *names):
-            raise NotFound(f"there is no run {run!r}{f' of {party}' if party else ''}")
+        self.views.check_member(run, party)
         live = self.live.get(run)
         if live is None:
-            raise self._over(run)
+            raise self.views.over(run)
         return live
 
-    def _over(self, run: str) -> RunEnded:
-        with self._store.reading() as db:
-            found = records.find_run(db, run)
-        assert found is not None
-        return RunEnded(f"run {run} is over: {found.state}{f', {found.reason}' if found.reason else ''}")
+    def _expected(self, live: LiveRun, party: str, step: str) -> tuple[int, Step]:
+        if live.ended:
+            raise self.views.over(live.run)
+        return live.expect(party, step)
 
     def _take(self, live: LiveRun, step: str, party: str, body: bytes, digest: str, receipt: bytes) -> None:
         """Check one answer and store it with its consequences. The caller holds the run's lock."""
-        if live.ended:
-            raise self._over(live.run)
-        number, due = live.expect(party, step)
-        charge, delta = cost_of(due, number, party, body)
-        check_receipt(live.at.state.terms, number, due, (charge, delta), body, receipt)
-        outcome = judged(live, number, due, body, self._seams.streams("reference"))
+        number, due = self._expected(live, party, step)
         now = self._seams.clock()
-        answer = ReplyRecord(live.run, step, party, digest, len(body), str(charge), receipt, now, str(delta))
-        try:
-            with self._store.writing() as db:
-                write_answer(db, live, answer, body, outcome)
-        except StoreUnavailable as error:
-            self._hold_up(live, error)
-            raise
+        answer = accepted(live.at.state.terms, number, due, body, digest, receipt, now)
+        outcome = judged(live, number, due, body, self._seams.streams("reference"))
+        with self._storing(live) as db:
+            write_answer(db, live, answer, body, outcome)
         said(live.run, "answered", step=step, party=party, bytes=len(body))
         if isinstance(outcome, Ending):
             self._forget(live, outcome)
@@ -286,18 +276,27 @@ class Orchestrator:
             return
         now = self._seams.clock()
         try:
-            with self._store.writing() as db:
+            with self._storing(live) as db:
                 if isinstance(outcome, Ending):
                     write_end(db, live.run, outcome, now)
                 else:
                     write_step(db, live, outcome, now)
-        except StoreUnavailable as error:
-            self._hold_up(live, error)
+        except StoreUnavailable:
             return
         if isinstance(outcome, Ending):
             self._forget(live, outcome)
         else:
             live.move_to(outcome, now)
+
+    @contextmanager
+    def _storing(self, live: LiveRun) -> Iterator[Connection]:
+        """Store a change of this run, and hold the run up if the store fails."""
+        try:
+            with self._store.writing() as db:
+                yield db
+        except StoreUnavailable as error:
+            self._hold_up(live, error)
+            raise
 
     # Tending
 

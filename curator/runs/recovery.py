@@ -10,12 +10,13 @@ from sqlalchemy import Connection
 
 from crypto.randomness import KEY_BYTES
 from curator.accounts.offered import schema_text
-from curator.errors import SettingsError
+from curator.errors import Conflict, SettingsError
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.runs.live_run import LiveRun, Standing, replayed
 from curator.runs.planning import request_digest, stored_terms
 from curator.runs.ports import Seams
+from curator.settings import Settings
 from curator.store import run_records as records
 from curator.store.run_records import RunRecord
 from curator.store.store import Store
@@ -31,6 +32,15 @@ def run_name(seams: Seams) -> str:
     return f"{seams.clock():012x}-{seams.streams('run').take(4).hex()}"
 
 
+def run_of_key(store: Store, idempotency_key: str, request: PlanRequest) -> str | None:
+    """Return the run that was begun with this key, if there is one. Refuse a key of another request."""
+    with store.reading() as db:
+        found = records.find_run_by_key(db, idempotency_key)
+    if found is not None and found.request_digest != request_digest(request):
+        raise Conflict(f"this idempotency key began run {found.id} with another request: use a new key")
+    return None if found is None else found.id
+
+
 def check_keys(store: Store, keys: CuratorKeys) -> None:
     """Refuse other keys: secrets of runs open only under the old master key, and parties know the signing key."""
     expected = {"master key": keys.fingerprint, records.SIGNING_KEY: keys.signing.public.hex()}
@@ -41,11 +51,11 @@ def check_keys(store: Store, keys: CuratorKeys) -> None:
 
 
 def begun(
-    terms: Terms, request: PlanRequest, deadlines: tuple[int, int], keys: CuratorKeys, seams: Seams
+    terms: Terms, request: PlanRequest, settings: Settings, keys: CuratorKeys, seams: Seams
 ) -> tuple[LiveRun, Row]:
     """Return a new run, and the row from which a restart rebuilds it.
 
-    `deadlines` are the seconds for joining and for each step.
+    The curator's settings say how long joining and each step may take, unless the request does.
     """
     now, plan = seams.clock(), terms.plan
     stream = seams.streams("curator")
@@ -53,7 +63,8 @@ def begun(
     made = seams.crypto.make_keys(plan, stream)
     at = Standing.of(begin(terms, first_variable, made.public if made else None))
     opening = seams.crypto.opening(plan, made.secret if made else None)
-    join_seconds, step_seconds = deadlines
+    join_seconds = request.join_seconds or settings.join_seconds
+    step_seconds = request.step_seconds or settings.step_seconds
     live = LiveRun(plan.run, at, opening, now, now + 1000 * join_seconds, 1000 * step_seconds)
     row = {
         "id": plan.run,

@@ -23,6 +23,7 @@ def write_beginning(db: Connection, live: LiveRun, row: Mapping[str, Any]) -> No
 def write_answer(db: Connection, live: LiveRun, answer: ReplyRecord, body: bytes, outcome: Standing | Ending) -> None:
     """Store one answer, and the end of the run if this answer alone ends it."""
     records.add_reply(db, answer, body)
+    records.drop_claim(db, answer.run, answer.step, answer.party)
     records.add_event(db, live.run, answer.at, "answered", step=answer.step, party=answer.party, bytes=answer.size)
     if isinstance(outcome, Ending):
         write_end(db, live.run, outcome, answer.at)

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, select
 from curator import interface
 from curator.accounts.offered import schema_text
 from curator.clock import moment, moment_or_none
-from curator.errors import NotFound
+from curator.errors import NotFound, RunEnded
 from curator.store import run_records as records
-from curator.store.run_records import EventRecord, RunRecord
+from curator.store.run_records import ClaimRecord, EventRecord, ReplyRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties
 from protocol.exact import exact
@@ -99,9 +99,29 @@ class RunViews:
                 for record in records.runs_with(db, party)
             ]
 
-    def receipts(self, party: str) -> list[SentReceipt]:
-        """Return the signed receipts of everything that this party has ever delivered."""
+    def check_member(self, run: str, party: str | None) -> None:
+        """Raise NotFound for an unknown run, or if a party is named that takes no part in it."""
         with self.store.reading() as db:
+            known = records.find_run(db, run) is not None
+            names = records.members_of(db, run)
+        if not known or party not in (None, *names):
+            raise NotFound(f"there is no run {run!r}{f' of {party}' if party else ''}")
+
+    def over(self, run: str) -> RunEnded:
+        """Return the error that a run is over, with its end."""
+        found = self.record(run)
+        return RunEnded(f"run {run} is over: {found.state}{f', {found.reason}' if found.reason else ''}")
+
+    def receipts_held(self, party: str) -> int:
+        """Return the number of receipts of this party."""
+        with self.store.reading() as db:
+            return records.count_receipts(db, party)
+
+    def receipts(self, party: str) -> list[SentReceipt]:
+        """Return the signed receipts of everything that this party has ever delivered, and of what it has promised."""
+        with self.store.reading() as db:
+            given, promised = records.replies_of_party(db, party), records.claims_of_party(db, party)
+            signed: list[ReplyRecord | ClaimRecord] = [*given, *promised]
             plans = {record.id: record.plan_hash for record in records.runs_with(db, party)}
             return [
                 SentReceipt(
@@ -113,7 +133,7 @@ class RunViews:
                     digest=reply.digest,
                     signature=reply.receipt.hex(),
                 )
-                for reply in records.replies_of_party(db, party)
+                for reply in signed
             ]
 
 

@@ -80,6 +80,13 @@ MIGRATIONS: tuple[Migration, ...] = (
     _execute("ALTER TABLE runs ADD COLUMN modulus_proof BYTES"),
     # 6: how many attributes a schema has, and whether it stays when nobody offers rows of it
     _describe_schemas,
+    # 7: answers that parties promise before they send them
+    _execute(
+        "CREATE TABLE claims (run TEXT NOT NULL REFERENCES runs (id), step TEXT NOT NULL, party TEXT NOT NULL,"
+        " digest TEXT NOT NULL, charge TEXT NOT NULL, delta TEXT NOT NULL, receipt BYTES NOT NULL,"
+        " at BIGINT NOT NULL, PRIMARY KEY (run, step, party))",
+        "CREATE INDEX claims_by_party ON claims (party)",
+    ),
 )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
-from curator.store.tables import events, members, meta, replies, runs
+from curator.store.tables import claims, events, members, meta, replies, runs
 from protocol.messages.run_states import ACTIVE
 
 SIGNING_KEY = "signing key"  # name under which `remember` keeps the key that parties know
@@ -50,6 +50,20 @@ class ReplyRecord:
     party: str
     digest: str
     size: int
+    charge: str  # epsilon
+    receipt: bytes
+    at: int
+    delta: str = "0"
+
+
+@dataclass(frozen=True)
+class ClaimRecord:
+    """An answer that a party has promised."""
+
+    run: str
+    step: str
+    party: str
+    digest: str
     charge: str  # epsilon
     receipt: bytes
     at: int
@@ -165,6 +179,32 @@ def spent_delta(replies: Sequence[ReplyRecord], party: str) -> Fraction:
 def replies_of_party(db: Connection, party: str) -> list[ReplyRecord]:
     found = select(*_REPLY_COLUMNS).where(replies.c.party == party).order_by(replies.c.at, replies.c.run)
     return [ReplyRecord(**row) for row in db.execute(found).mappings()]
+
+
+def add_claim(db: Connection, record: ClaimRecord) -> None:
+    db.execute(insert(claims).values(**vars(record)))
+
+
+def drop_claim(db: Connection, run: str, step: str, party: str) -> None:
+    wanted = (claims.c.run == run) & (claims.c.step == step) & (claims.c.party == party)
+    db.execute(delete(claims).where(wanted))
+
+
+def find_claim(db: Connection, run: str, step: str, party: str) -> ClaimRecord | None:
+    wanted = (claims.c.run == run) & (claims.c.step == step) & (claims.c.party == party)
+    row = db.execute(select(claims).where(wanted)).mappings().one_or_none()
+    return None if row is None else ClaimRecord(**row)
+
+
+def claims_of_party(db: Connection, party: str) -> list[ClaimRecord]:
+    found = select(claims).where(claims.c.party == party).order_by(claims.c.at, claims.c.run)
+    return [ClaimRecord(**row) for row in db.execute(found).mappings()]
+
+
+def count_receipts(db: Connection, party: str) -> int:
+    """Return the number of a party's receipts, for answers that it has given or promised."""
+    counts = (select(func.count()).where(table.c.party == party) for table in (replies, claims))
+    return sum(int(db.execute(count).scalar_one()) for count in counts)
 
 
 def bodies_of_run(db: Connection, run: str) -> Iterator[tuple[str, bytes]]:

@@ -145,6 +145,20 @@ replies = Table(
     Index("replies_by_party", "party", "at"),
 )
 
+claims = Table(
+    "claims",  # answers that were promised and have not come
+    metadata,
+    Column("run", ForeignKey("runs.id"), primary_key=True),
+    Column("step", Text, primary_key=True),
+    Column("party", Text, primary_key=True),
+    _needed("digest", Text),
+    _needed("charge", Text),  # epsilon
+    _needed("delta", Text),
+    _needed("receipt", LargeBinary),
+    _needed("at", BigInteger),
+    Index("claims_by_party", "party"),
+)
+
 events = Table(
     "events",
     metadata,

@@ -9,24 +9,24 @@ computed. One transaction writes charge, bytes and kept state. Only then may any
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from crypto.paillier.public import SMALLEST_BITS
 from crypto.randomness import Stream
-from crypto.signing import sign
 from party.answering import frozen_rows, saved_state
+from party.answering.audit_trail import AuditTrail
+from party.answering.essentials import kept_of
 from party.answering.invitation import JOINING, examined, loaded, place_in
 from party.answering.mistakes import accused_by, no_task_stops_the_party
+from party.answering.outgoing import Outgoing, answer_of, refusal_of
+from party.answering.refusals import LONGEST_REASON
 from party.answering.saved_state import Kept
-from party.books.audit import unlogged
-from party.books.ledger import REFUSAL, Request
-from party.books.ledger_tables import Amounts
+from party.books.ledger import Request
+from party.books.ledger_tables import REFUSAL
 from party.errors import AnsweredOtherwise, BudgetExhausted, PolicyRefusal, Unreadable
 from party.home.home import OpenHome
 from protocol.errors import CURATOR, DataError, MalformedMessage, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.exact import digest
 from protocol.messages.http import SentReceipt
-from protocol.messages.signatures import RECEIPT, receipt_text
 from protocol.messages.tasks import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
@@ -40,23 +40,10 @@ from protocol.tables.counting import Rows
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
-_LONGEST_REASON = 2000  # of a refusal
-NOTHING: Amounts = (Fraction(0), Fraction(0))
 _UNFIT = "its table cannot be read or does not fit the schema; its data owner finds out why with `subn-party check`"
 
 StepTask = Count | TakeBack | Place | Learn
 Sums = Callable[[Plan, int], PartySums]
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """An answer that the ledger holds, with this party's signed receipt."""
-
-    run: str
-    step: str
-    reply: bytes = field(repr=False)
-    receipt: bytes = field(repr=False)
-    ciphertexts: int = 0  # that were made for it just now
 
 
 @dataclass(frozen=True)
@@ -79,25 +66,23 @@ class Answering:
         sums: Sums | None = None,
         smallest_key: int = SMALLEST_BITS,
     ) -> None:
-        self._opened, self._ledger, self._audit = opened, opened.ledger, opened.audit
+        self._opened, self._ledger, self._trail = opened, opened.ledger, AuditTrail(opened)
+        self._key = opened.keys.identity.signing
         self._stream = stream or Stream.system()
         self._sums = sums
         self._smallest_key = smallest_key
         self._joined: dict[str, _Joined] = {}
-        self._log_may_lag = (
-            True  # the log may lack entries of the ledger: the process before this one may have been killed
-        )
 
     def handle(self, run: str, data: bytes) -> Outgoing | None:
         """Answer a task that the curator sent under the name `run`; None until the data owner has decided.
 
         The run that a task belongs to follows from its plan's hash. The name counts only where the plan is unknown.
         """
-        self._catch_up()
+        self._trail.catch_up()
         try:
             task = decode(data, CURATOR)
             if isinstance(task, Invitation):
-                return self._invited(task, digest(data))
+                return self._invited(task, data)
             if not isinstance(task, StepTask):
                 raise OutOfTurn(CURATOR, f"sent {task.kind!r}, which only parties send")
         except (MalformedMessage, OutOfTurn) as error:
@@ -110,14 +95,14 @@ class Answering:
 
     def decided(self) -> list[Outgoing]:
         """Answer the invitations that the data owner has decided, or that were decided before a kill."""
-        self._catch_up()
+        self._trail.catch_up()
         waiting = [request for state in ("accepted", "refused", "active") for request in self._ledger.requests(state)]
         answers = [self._answer_invitation(r) for r in waiting if self._ledger.answered(r.run, JOINING) is None]
         return [one for one in answers if one is not None]
 
     def undelivered(self, receipts: Iterable[SentReceipt], open_runs: Iterable[str]) -> list[Outgoing]:
         """Answers in the ledger for which the curator has no receipt, because a kill kept them from leaving."""
-        self._catch_up()
+        self._trail.catch_up()
         arrived = {(receipt.plan, receipt.step, receipt.digest) for receipt in receipts}
         return [
             sent
@@ -125,13 +110,17 @@ class Answering:
             if (request := self._ledger.request(run)) is not None
             for entry in self._ledger.entries(run=run)
             if (entry.plan_hash, entry.step, entry.reply_digest) not in arrived
+            and (request.state != "ended" or entry.mechanism == REFUSAL)
             and (sent := self._stored(request, entry.step)) is not None
         ]
 
-    def settle(self, run: str, outcome: str, reason: str) -> None:
+    def settle(self, run: str, outcome: str, reason: str) -> Request:
         """End a run that the curator says is over: free the epsilon set aside, destroy what only the run needed."""
-        self._audit.append("settled", run=run, outcome=outcome, reason=reason)
-        self._forget(self._ledger.settle(run, outcome, reason))
+        reason = reason[:LONGEST_REASON]
+        self._trail.settled(self._opened.known(run), outcome, reason)
+        settled = self._ledger.settle(run, outcome, reason)
+        self._forget(settled)
+        return settled
 
     def tidy(self) -> None:
         """Remove rows of runs that a kill ended before they could be removed."""
@@ -142,30 +131,27 @@ class Answering:
 
     # The invitation
 
-    def _invited(self, task: Invitation, asked: str) -> Outgoing | None:
-        run = task.proposal.run
+    def _invited(self, task: Invitation, data: bytes) -> Outgoing | None:
+        run, asked = task.proposal.run, digest(data)
         request, stored, codes = self._ledger.request(run), self._ledger.answered(run, JOINING), None
         try:
             if request is None or request.plan_hash != task.plan:
-                request, codes = self._judged(task)
+                request, codes = self._judged(task, len(data), asked)
             if stored is not None and stored.request_digest != asked:
                 raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
             return self._answer_invitation(request, codes)
         except (AnsweredOtherwise, OutOfTurn) as error:
             return self._object(run, self._ledger.request(run), (task.plan, task.step), error)
 
-    def _judged(self, task: Invitation) -> tuple[Request, Sequence[Codes] | None]:
+    def _judged(self, task: Invitation, size: int, asked: str) -> tuple[Request, Sequence[Codes] | None]:
         """Judge a new invitation by the policy, log the verdict, then keep it; a kill in between logs it twice.
 
         The table behind the verdict is returned too, so that joining at once need not read it a second time. For a run
         that waits for the data owner, the table is not kept: it is read again when the owner has decided.
         """
-        found, run, plan = examined(self._opened, task, self._smallest_key), task.proposal.run, task.plan
-        decision, reasons = found.verdict.decision, found.verdict.reasons
-        self._audit.append(
-            "asked", run=run, plan=plan, dataset=found.dataset or "", price=str(found.price), delta=str(found.delta)
-        )
-        self._audit.append("judged", run=run, plan=plan, decision=decision, reasons=list(reasons))
+        found, run, plan = examined(self._opened, task, size, self._smallest_key), task.proposal.run, task.plan
+        verdict, amounts = found.verdict, (found.price, found.delta)
+        self._trail.judged(run, plan, found.dataset, amounts, verdict.decision, verdict.reasons)
         request = self._ledger.ask(
             run,
             plan_hash=plan,
@@ -174,8 +160,11 @@ class Answering:
             schema_text=task.schema_text,
             price=found.price,
             delta=found.delta,
-            verdict=decision,
-            reasons=reasons,
+            verdict=verdict.decision,
+            reasons=verdict.reasons,
+            essentials=kept_of(task),
+            invitation=asked,
+            **self._opened.paying(found.dataset),
         )
         return request, found.codes
 
@@ -186,7 +175,7 @@ class Answering:
             return stored
         if request.state == "ended":
             raise OutOfTurn(CURATOR, f"invites to {request.run!r}, which is over: {request.outcome}")
-        asked = digest(encode(_invitation(request)))
+        asked = request.invitation or digest(encode(_invitation(request)))
         try:
             if request.state == "refused":
                 raise PolicyRefusal(_why_refused(request))
@@ -200,9 +189,9 @@ class Answering:
     def _join(self, request: Request, asked: str, codes: Sequence[Codes] | None) -> Outgoing:
         """Set the whole price aside and freeze the rows, then accept."""
         terms, dataset = self._terms(request), request.dataset or ""
+        self._trail.joining(request)
         me, codes = place_in(self._opened, terms), codes or loaded(self._opened, dataset, terms.schema)
-        budget = self._opened.budget(dataset)
-        self._ledger.reserve(request.run, budget.total, budget.delta_total)
+        self._ledger.reserve(request.run, self._opened.account_of(dataset))
         frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.schema, codes)
         rows = Rows(terms.domain, terms.encoding.encode(list(codes)))
         state, acceptance = accept(terms, me, self._opened.keys.identity, rows, self._stream, self._sums_of(terms, me))
@@ -301,40 +290,38 @@ class Answering:
         else:
             self._joined[run] = joined
         what = {"run": run, "step": step.name, "mechanism": mechanism, "charge": str(charge), "delta": str(delta)}
-        self._note("answered", **what, request=asked, reply=digest(data), bytes=len(data))
-        return self._outgoing(run, request.plan_hash, step.name, (charge, delta), data)
+        self._trail.answered("answered", **what, request=asked, reply=digest(data), bytes=len(data))
+        return answer_of(self._key, run, request.plan_hash, step.name, (charge, delta), data)
 
     def _decline(self, request: Request, step: str, asked: str, error: SubnError) -> Outgoing:
-        """Refuse as the step's answer, which ends the run."""
-        reason = str(error)[:_LONGEST_REASON]
+        """Refuse as the step's answer, which ends the run.
+
+        A refused invitation is logged first: nothing of it was charged. Any other refusal is logged when it is in the
+        ledger, as answers are.
+        """
+        reason = str(error)[:LONGEST_REASON]
         refusal = encode(Refusal(plan=request.plan_hash, step=step, reason=reason, culprit=accused_by(error)))
+        if step == JOINING:
+            self._trail.fruitless("refused", run=request.run, step=step, reason=reason)
+        elif not request.spent:
+            self._ledger.note_fruitless()
         data = self._ledger.decline(request.run, step, request_digest=asked, reply=refusal, reason=reason)
-        self._note("refused", run=request.run, step=step, reason=reason)
+        if step != JOINING:
+            self._trail.answered("refused", run=request.run, step=step, reason=reason)
         self._forget(request)
-        return self._outgoing(request.run, request.plan_hash, step, NOTHING, data)
+        return refusal_of(self._key, request.run, request.plan_hash, step, data)
 
     def _object(self, run: str, request: Request | None, place: tuple[str, str], error: SubnError) -> Outgoing:
         """Refuse a task that has no place in a step: another task for an answered step, or for a run not joined.
 
         `place` is the plan's hash and the step. It ends the run of `request`, if there is one.
         """
-        reason, (plan, step) = str(error)[:_LONGEST_REASON], place
-        self._audit.append("refused", run=run, step=step, reason=reason)
-        sent = self._outgoing(run, plan, step, NOTHING, encode(Refusal(plan=plan, step=step, reason=reason)))
+        reason, (plan, step) = str(error)[:LONGEST_REASON], place
+        self._trail.fruitless("refused", run=run, step=step, reason=reason)
         if request is not None:
             self._ledger.settle(run, "refused", reason)
             self._forget(request)
-        # Noted as a receipt that costs nothing, so that it is not taken for one that the ledger has lost.
-        noted = SentReceipt.model_construct(  # the curator may call the run anything
-            run=run,
-            plan=plan,
-            step=step,
-            charge=Fraction(0),
-            digest=digest(sent.reply),
-            signature=sent.receipt.hex(),
-        )
-        self._ledger.acknowledge([noted], (request.dataset if request is not None else None) or "")
-        return sent
+        return refusal_of(self._key, run, plan, step, encode(Refusal(plan=plan, step=step, reason=reason)))
 
     def _stored(self, request: Request, step: str) -> Outgoing | None:
         """The answer that this step has in the ledger, byte for byte."""
@@ -342,36 +329,13 @@ class Answering:
         if stored is None:
             return None
         entries = [entry for entry in self._ledger.entries(run=request.run) if entry.step == step]
+        if any(entry.mechanism == REFUSAL for entry in entries):
+            return refusal_of(self._key, request.run, request.plan_hash, step, stored.reply)
         charged = max((entry.charge, entry.delta) for entry in entries)
-        return self._outgoing(request.run, request.plan_hash, step, charged, stored.reply)
-
-    def _outgoing(self, run: str, plan_hash: str, step: str, charged: Amounts, reply: bytes) -> Outgoing:
-        charge, delta = charged
-        text = receipt_text(plan_hash, step, charge, reply, delta)
-        return Outgoing(run, step, reply, sign(self._opened.keys.identity.signing, RECEIPT, text))
+        again = answer_of(self._key, request.run, request.plan_hash, step, charged, stored.reply)
+        return replace(again, kind="repeat")
 
     # Helpers
-
-    def _note(self, event: str, **fields: str | int) -> None:
-        """Log an answer that is in the ledger already."""
-        self._log_may_lag = True
-        self._audit.append(event, **fields)
-        self._log_may_lag = False
-
-    def _catch_up(self) -> None:
-        """Log the answers that a kill or a full disk kept out of the log: nothing leaves before it is logged."""
-        if not self._log_may_lag:
-            return
-        for entry in unlogged(self._opened.home.audit, self._ledger.entries()):
-            run, step = entry.run, entry.step
-            if entry.mechanism == REFUSAL:
-                self._audit.append("refused", run=run, step=step, reason=self._opened.known(run).reason)
-                continue
-            what = {"run": run, "step": step, "mechanism": entry.mechanism}
-            what |= {"charge": str(entry.charge), "delta": str(entry.delta)}
-            reply, size = entry.reply_digest, entry.reply_bytes
-            self._audit.append("answered", **what, request=entry.request_digest, reply=reply, bytes=size)
-        self._log_may_lag = False
 
     def _terms(self, request: Request) -> Terms:
         return agree(_plan(request), Schema.parse(request.schema_text), self._smallest_key)

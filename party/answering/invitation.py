@@ -10,11 +10,12 @@ from fractions import Fraction
 from party import source
 from party.answering.mistakes import no_task_stops_the_party
 from party.answering.policy import Verdict, judge
+from party.answering.refusals import MOST_FRUITLESS, MOST_UNDECIDED, bounded
 from party.errors import PolicyRefusal
 from party.home.home import OpenHome
 from party.home.settings import dataset_for
 from protocol.errors import CURATOR, DataError, FailedCheck, PeerError, PlanError, SchemaError
-from protocol.messages.tasks import Invitation
+from protocol.messages.tasks import LARGEST_INVITATION, Invitation
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.tables.domain import Codes
@@ -32,10 +33,12 @@ class Examined:
     codes: Sequence[Codes] | None = field(default=None, repr=False)  # the table, if the verdict rests on it
 
 
-def examined(opened: OpenHome, task: Invitation, smallest_key: int) -> Examined:
-    """Apply the data owner's rules to an invitation; one that cannot work is refused with its reason."""
+def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -> Examined:
+    """Apply the data owner's rules to an invitation of so many bytes; if it cannot work, refuse it with its reason."""
     dataset, price, delta = None, Fraction(0), Fraction(0)
     try:
+        if size > LARGEST_INVITATION:
+            raise FailedCheck(CURATOR, f"invites with {size:,} bytes, an invitation has {LARGEST_INVITATION:,} at most")
         terms = _agreed(task, smallest_key)
         me = place_in(opened, terms)
         price, delta = terms.price(me), terms.delta(me)
@@ -44,10 +47,14 @@ def examined(opened: OpenHome, task: Invitation, smallest_key: int) -> Examined:
             raise PolicyRefusal(f"this party has no data set with the schema {terms.schema.hash[:12]}...")
         codes = loaded(opened, dataset, terms.schema)
         _check_rows(terms, me, codes)
-        verdict = judge(opened.settings.policy, opened.settings.peers, terms, me, opened.budget(dataset))
-        return Examined(dataset, price, delta, verdict, codes)
+        budget, rules = opened.budget(opened.account_of(dataset)), opened.settings
+        is_fruitless = opened.ledger.fruitless() >= MOST_FRUITLESS
+        verdict = judge(rules.policy, rules.peers, terms, me, budget, is_fruitless=is_fruitless)
+        if verdict.decision == "ask" and len(opened.ledger.requests("asked")) >= MOST_UNDECIDED:
+            raise PolicyRefusal(f"{MOST_UNDECIDED} requests wait for the data owner already: ask again later")
+        return Examined(dataset, price, delta, Verdict(verdict.decision, bounded(verdict.reasons)), codes)
     except (PlanError, SchemaError, PeerError, PolicyRefusal) as error:
-        return Examined(dataset, price, delta, Verdict("refuse", (str(error),)))
+        return Examined(dataset, price, delta, Verdict("refuse", bounded([str(error)])))
 
 
 def loaded(opened: OpenHome, dataset: str, schema: Schema) -> Sequence[Codes]:
@@ -81,8 +88,11 @@ def place_in(opened: OpenHome, terms: Terms) -> int:
 def _agreed(task: Invitation, smallest_key: int) -> Terms:
     if task.plan != task.proposal.hash() or task.step != JOINING:
         raise FailedCheck(CURATOR, "invites under the hash of another plan, or to another step than joining")
+    schema = Schema.parse(task.schema_text)
+    if schema.to_json() != task.schema_text:
+        raise FailedCheck(CURATOR, "sends a schema in another form than the canonical one")
     with no_task_stops_the_party(task.step):
-        return agree(task.proposal, Schema.parse(task.schema_text), smallest_key)
+        return agree(task.proposal, schema, smallest_key)
 
 
 def _check_rows(terms: Terms, me: int, codes: Sequence[Codes]) -> None:

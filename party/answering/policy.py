@@ -21,14 +21,21 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
-def judge(policy: Policy, peers: Mapping[str, Peer], terms: Terms, me: int, budget: Budget) -> Verdict:
-    """Refuse a run that breaks rules, with every reason; a run that breaks none may still need the owner's decision."""
+def judge(
+    policy: Policy, peers: Mapping[str, Peer], terms: Terms, me: int, budget: Budget, *, is_fruitless: bool = False
+) -> Verdict:
+    """Refuse a run that breaks rules, with every reason; a run that breaks none may still need the owner's decision.
+
+    `is_fruitless`: too many requests in a row came to nothing.
+    """
     plan = terms.plan
     broken = (*_about_the_run(policy, plan), *_about_money(policy, terms, me, budget), *_about_keys(peers, plan))
     if broken:
         return Verdict("refuse", broken)
-    doubts = (*_strangers(peers, plan, me), *(["every run is accepted by hand"] if policy.accept == "ask" else []))
-    return Verdict("ask", doubts) if doubts else Verdict("accept", ("every rule allows it",))
+    doubts = [*_strangers(peers, plan, me)]
+    doubts += ["every run is accepted by hand"] if policy.accept == "ask" else []
+    doubts += ["many requests in a row came to nothing: ask the operator why"] if is_fruitless else []
+    return Verdict("ask", tuple(doubts)) if doubts else Verdict("accept", ("every rule allows it",))
 
 
 def _about_the_run(policy: Policy, plan: Plan) -> Iterator[str]:

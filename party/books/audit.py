@@ -1,21 +1,25 @@
 """The audit log: one JSON line for everything that was asked, decided, answered or refused, each chained to the last.
 
 It does not know rows: there is no field for a value or a count. Whoever changes, drops or inserts a line breaks the
-chain of hashes. A missing end shows only in a comparison with a copy or with the ledger.
+chain of hashes. Whoever cuts the end off, or empties the log, is found out by the ledger, which keeps the length and
+the last hash.
+
+Order of effects: a line is on disk before the ledger hears of it. A kill in between leaves a log that is longer than
+the ledger says, never a shorter one, and the next line catches up.
 """
 
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from party.books.ledger import REFUSAL
-from party.books.ledger_tables import RECOVERED, Entry
-from party.errors import DiskFull, LedgerError, Unreadable
+from party.books import log_file
+from party.books.marks import Head
+from party.errors import DiskFull, LedgerError, RolledBack, Unreadable
 from party.logs import utc_now
 from protocol.exact import canonical_json
 
@@ -32,8 +36,8 @@ EVENTS: dict[str, frozenset[str]] = {
     "judged": frozenset({"run", "plan", "decision", "reasons"}),
     "decided": frozenset({"run", "decision", "reason", "by"}),
     "answered": frozenset({"run", "step", "mechanism", "charge", "delta", "request", "reply", "bytes"}),
-    "refused": frozenset({"run", "step", "reason"}),
-    "settled": frozenset({"run", "outcome", "reason"}),
+    "refused": frozenset({"run", "step", "reason", "row"}),  # row: so many since the last charge, and not each told
+    "settled": frozenset({"run", "outcome", "reason", "row"}),
     "rolled back": frozenset({"answers"}),
     "acknowledged": frozenset({"run", "step", "charge", "delta", "dataset"}),
     "exported": frozenset({"what"}),
@@ -41,32 +45,75 @@ EVENTS: dict[str, frozenset[str]] = {
     "signed in": frozenset(),  # to the pages
     "compared": frozenset({"run"}),  # only that it was done: the findings are for the data owner alone
     "mended": frozenset({"bytes"}),  # bytes of an unfinished last line that was removed
+    "continued": frozenset({"lines", "last"}),  # a log whose end was lost: the end that the ledger knew of
 }
 FIRST = "0" * 64  # the predecessor's hash in the first line
-BLOCK = 1 << 13
 
 Field = str | int | list[str]
 
 
+class Heads(Protocol):
+    """The ledger, as far as the log needs it: where the log's end is kept."""
+
+    def log_head(self) -> Head | None: ...
+
+    def note_log(self, head: Head) -> None: ...
+
+
+class Problem(NamedTuple):
+    text: str
+    is_serious: bool = True  # not if a kill cut the last line short, or if there has been no log yet
+
+
 class Audit:
-    def __init__(self, path: Path, now: Callable[[], str] = utc_now) -> None:
+    def __init__(self, path: Path, now: Callable[[], str] = utc_now, heads: Heads | None = None) -> None:
         self._path = path
         self._now = now
+        self._heads = heads
+        self._noted = 0  # lines that the ledger has known of
 
     def append(self, event: str, **fields: Field) -> None:
         """Append an entry, which is on disk when this returns. Several processes may write to one log."""
         unknown = fields.keys() - EVENTS[event]
         assert not unknown, f"{event!r} says nothing about {sorted(unknown)}"
-        with self._opened() as file:
-            end = _end_of_whole_lines(file)
-            torn = os.fstat(file).st_size - end
-            if torn:  # a kill cut the last write short: nothing relies on that line yet
-                os.ftruncate(file, end)
-                end = self._write(file, end, "mended", {"bytes": torn})
-            self._write(file, end, event, fields)
+        with self.locked() as file:
+            self._append(file, event, fields)
+            if self._heads is not None:
+                self._note(file, self._heads)
+
+    def go_on(self) -> None:
+        """Go on with a log whose end was lost, once its data owner knows: the log itself says what is missing."""
+        assert self._heads is not None
+        with self.locked() as file:
+            noted = self._heads.log_head()
+            if noted is not None and not log_file.holds(file, log_file.end_of_whole_lines(file), noted):
+                self._append(file, "continued", {"lines": noted.lines, "last": noted.last})
+                self._heads.note_log(end := log_file.head(file, log_file.end_of_whole_lines(file)))
+                self._noted = end.lines
+
+    def _note(self, file: int, heads: Heads) -> None:
+        """Let the ledger know of the log's end, unless the log was cut, or the ledger has been set back meanwhile.
+
+        Privacy: the ledger that is open may be overwritten by an older copy. Nothing leaves before its line is noted.
+        """
+        noted, end = heads.log_head(), log_file.end_of_whole_lines(file)
+        if (noted.lines if noted is not None else 0) < self._noted:
+            raise RolledBack("the ledger was set back while this party was served: start the service again")
+        # A log that does not hold the noted line was cut: the note stays, and tells of it.
+        if noted is None or log_file.holds(file, end, noted):
+            heads.note_log(noted := log_file.head(file, end))
+        self._noted = noted.lines
+
+    def _append(self, file: int, event: str, fields: dict[str, Any]) -> None:
+        end = log_file.end_of_whole_lines(file)
+        torn = os.fstat(file).st_size - end
+        if torn:  # a kill cut the last write short: nothing relies on that line yet
+            os.ftruncate(file, end)
+            end = self._write(file, end, "mended", {"bytes": torn})
+        self._write(file, end, event, fields)
 
     def _write(self, file: int, end: int, event: str, fields: dict[str, Any]) -> int:
-        seq, previous = self._following(_line_before(file, end))
+        seq, previous = self._following(log_file.line_before(file, end))
         line = {"seq": seq, "at": self._now(), "event": event, **fields, "previous": previous}
         data = canonical_json(line) + b"\n"
         try:
@@ -88,7 +135,7 @@ class Audit:
             raise Unreadable(f"{self._path}: its last line is no entry of this log; put the log aside") from None
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
+    def locked(self) -> Iterator[int]:
         """Open and lock the log, so that every line follows the line before it."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -101,24 +148,49 @@ class Audit:
             os.close(file)
 
 
-def verify(path: Path) -> list[str]:
-    """List the problems of the log: none, or the first break of the chain, or an unfinished end."""
-    if not path.exists():
-        return [f"{path}: is absent"]
+def verify(path: Path, noted: Head | None = None) -> list[str]:
+    """List the problems of the log: none, or the first break of the chain, an unfinished end, or a missing end."""
+    return [problem.text for problem in problems(path, noted)]
+
+
+def tampering(path: Path, noted: Head | None) -> list[str]:
+    """Like `verify`, without what a kill may leave behind."""
+    return [problem.text for problem in problems(path, noted) if problem.is_serious]
+
+
+def problems(path: Path, noted: Head | None) -> list[Problem]:
+    if noted is None and not path.exists():
+        return [Problem(f"{path}: is absent", False)]
     previous, number = FIRST, 0
-    for number, line in enumerate(_lines(path), start=1):
+    for line in log_file.lines(path):
         if not line.endswith(b"\n"):
-            return [f"{path}, line {number}: is unfinished; the next entry will take it out and say so"]
+            torn = f"{path}, line {number + 1}: is unfinished; the next entry will take it out and say so"
+            return [Problem(torn, False), *_cut(path, number, noted)]
+        number += 1
         what = _break(line[:-1], number, previous)
-        if what:
-            return [f"{path}, line {number}: {what}"]
         previous = sha256(line[:-1]).hexdigest()
-    return []
+        if not what and noted == Head(number, previous):
+            noted = None  # the line is there
+        if not what and noted is not None and noted.lines == number:
+            what = "is not the line that the ledger has noted: it was changed, or the log was cut and has grown again"
+        if what:
+            return [Problem(f"{path}, line {number}: {what}")]
+    return _cut(path, number, noted)
+
+
+def _cut(path: Path, number: int, noted: Head | None) -> list[Problem]:
+    if noted is None:
+        return []
+    return [
+        Problem(
+            f"{path}: has {number} lines, the ledger knows of {noted.lines}: its end was cut off or all was removed"
+        )
+    ]
 
 
 def entries(path: Path) -> Iterator[dict[str, Any]]:
     """The finished lines, oldest first."""
-    for line in _lines(path):
+    for line in log_file.lines(path):
         if line.endswith(b"\n"):
             yield _entry(line)
 
@@ -131,35 +203,16 @@ def readable(path: Path) -> Iterator[dict[str, Any]]:
         return
 
 
+def tells_of(path: Path, event: str, run: str) -> bool:
+    """Whether the log has this event of this run."""
+    name = json.dumps(run, ensure_ascii=False).encode()
+    found = (_entry(line) for line in log_file.lines(path) if name in line and line.endswith(b"\n"))
+    return any(entry.get("event") == event and entry.get("run") == run for entry in found)
+
+
 def holds(entry: dict[str, Any], text: str) -> bool:
     """Whether an entry contains this text, as the log writes it."""
     return text in json.dumps(entry, ensure_ascii=False)
-
-
-def unlogged(path: Path, answers: Iterable[Entry]) -> list[Entry]:
-    """Answers in the ledger that are not in the log, because a kill came between the two or the log was cut."""
-    try:
-        told = list(entries(path))
-    except ValueError:
-        raise Unreadable(
-            f"{path}: a line is no entry of this log, so that nobody knows which answers the log tells of; keep it as "
-            "it is, find out who changed it, and move it away to go on"
-        ) from None
-    logged = {(e["run"], e["step"], e["reply"]) for e in told if e["event"] == "answered"}
-    refused = {(e["run"], e["step"]) for e in told if e["event"] == "refused"}
-    return [
-        a
-        for a in answers
-        if a.mechanism != RECOVERED
-        and (a.run, a.step, a.reply_digest) not in logged
-        and not (a.mechanism == REFUSAL and (a.run, a.step) in refused)
-    ]
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    if path.exists():
-        with path.open("rb") as file:
-            yield from file
 
 
 def _entry(line: bytes) -> dict[str, Any]:
@@ -184,29 +237,3 @@ def _break(line: bytes, number: int, previous: str) -> str:
     if found[1] != previous:
         return "does not follow from the line before: a line was changed, dropped or put in"
     return "" if found[0] == number else f"has the number {found[0]}"
-
-
-def _end_of_whole_lines(file: int) -> int:
-    """The position just after the last newline."""
-    end = os.fstat(file).st_size
-    while end:
-        start = max(0, end - BLOCK)
-        newline = os.pread(file, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
-
-
-def _line_before(file: int, end: int) -> bytes:
-    """The line whose newline stands just before `end`, without it; empty at the file's beginning."""
-    line = b""
-    start = end - 1  # leaves out the newline
-    while start > 0:
-        block = max(0, start - BLOCK)
-        before, newline, after = os.pread(file, start - block, block).rpartition(b"\n")
-        line = after + line if newline else before + after + line
-        if newline:
-            break
-        start = block
-    return line

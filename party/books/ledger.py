@@ -13,11 +13,14 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Literal
 
+from party.books import folding, marks
+from party.books.account_tables import reserved_on, spent_on, unclaimed_in
+from party.books.budget import NOTHING, Account, Amounts, Claims, added
 from party.books.database import Database
 from party.books.ledger_tables import (
     APPLICATION,
     MIGRATIONS,
-    Amounts,
+    REFUSAL,
     Entry,
     Request,
     State,
@@ -30,9 +33,8 @@ from party.books.ledger_tables import (
     known_answers,
     known_request,
     requests_in,
-    reserved_on,
-    spent_on,
 )
+from party.books.marks import Head
 from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
 from party.logs import utc_now
 from protocol.errors import CURATOR, OutOfTurn
@@ -41,7 +43,6 @@ from protocol.messages.http import SentReceipt
 
 __all__ = ["REFUSAL", "Entry", "Ledger", "Request", "State", "StoredReply", "utc_now"]
 
-REFUSAL = "refusal"  # the mechanism of an answer that refuses
 _RESTORED = "the ledger was restored from a time before this run's last answer"
 
 
@@ -73,8 +74,15 @@ class Ledger:
         delta: Fraction = Fraction(0),
         verdict: Literal["accept", "ask", "refuse"],
         reasons: Sequence[str],
+        source: str = "",
+        budget: str = "",
+        essentials: str = "",
+        invitation: str = "",
     ) -> Request:
-        """Note an invitation and the policy's verdict. If the invitation is repeated, the first verdict stands."""
+        """Note an invitation and the policy's verdict. If the invitation is repeated, the first verdict stands.
+
+        Of a refused invitation only the essentials are kept: whoever sends many must not fill the disk.
+        """
         with self.database.transaction() as db:
             known = find_request(db, run) or find_plan(db, plan_hash)
             if known is not None and (known.run, known.plan_hash) != (run, plan_hash):
@@ -85,11 +93,13 @@ class Ledger:
                     verdict, reasons = "refuse", [_RESTORED]
                 said = canonical_json(list(reasons)).decode()
                 state = {"accept": "accepted", "ask": "asked", "refuse": "refused"}[verdict]
-                asked = (run, plan_hash, dataset, plan, schema_text, str(price), str(delta), verdict, said)
+                kept = ("", "") if verdict == "refuse" and essentials else (plan, schema_text)
+                asked = (run, plan_hash, dataset, *kept, str(price), str(delta), verdict, said, state, self._now())
                 db.execute(
                     "INSERT INTO requests (run, plan_hash, dataset, plan, schema_text, price, delta, verdict, reasons,"
-                    " state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (*asked, state, self._now()),
+                    " state, at, source, budget, essentials, invitation)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*asked, source, budget, essentials, invitation),
                 )
             return known_request(db, run)
 
@@ -104,17 +114,17 @@ class Ledger:
                 db.execute("UPDATE requests SET state = ?, reason = ? WHERE run = ?", (wanted, reason, run))
             return known_request(db, run)
 
-    def reserve(self, run: str, total: Fraction, delta_total: Fraction = Fraction(0)) -> Request:
-        """Set the run's whole price aside and make it active, if the totals of its data set allow."""
+    def reserve(self, run: str, account: Account) -> Request:
+        """Set the run's whole price aside and make it active, if the account of its data set allows."""
         with self.database.transaction() as db:
             request = known_request(db, run)
             if request.state == "active":
                 return request
             if request.state != "accepted" or request.dataset is None:
                 raise LedgerError(f"{run!r} is {request.state}: only an accepted run can begin")
-            spent, reserved = spent_on(db, request.dataset), reserved_on(db, request.dataset)
-            _afford(request, "", request.price, spent[0] + reserved[0], total)
-            _afford(request, "a delta of ", request.delta, spent[1] + reserved[1], delta_total)
+            committed = added(account.before, spent_on(db, account.claims), reserved_on(db, account.claims))
+            _afford(run, "", request.price, committed[0], account.limit[0], account.name)
+            _afford(run, "a delta of ", request.delta, committed[1], account.limit[1], account.name)
             db.execute("UPDATE requests SET state = 'active' WHERE run = ?", (run,))
             return known_request(db, run)
 
@@ -124,6 +134,7 @@ class Ledger:
             if known_request(db, run).state != "ended":
                 _end(db, run, outcome, reason)
             settled = known_request(db, run)
+            folding.fold(db)
         self.database.empty_log()
         return settled
 
@@ -181,6 +192,8 @@ class Ledger:
                 )
             self._insert(db, run, step, mechanism, (charge, delta), request_digest, reply)
             db.execute("UPDATE requests SET kept = ? WHERE run = ?", (kept, run))
+            if (charge, delta) != NOTHING:
+                marks.write(db, "fruitless", 0)
         if kept is None:
             self.database.empty_log()
         return reply
@@ -193,8 +206,9 @@ class Ledger:
                 return stored.reply
             if request.state == "ended":
                 raise OutOfTurn(CURATOR, f"asks for {step!r} of {run!r}, which is ended")
-            self._insert(db, run, step, REFUSAL, (Fraction(0), Fraction(0)), request_digest, reply)
+            self._insert(db, run, step, REFUSAL, NOTHING, request_digest, reply)
             _end(db, run, "refused", reason)
+            folding.fold(db)
         self.database.empty_log()
         return reply
 
@@ -204,26 +218,74 @@ class Ledger:
             row = db.execute("SELECT kept FROM requests WHERE run = ?", (run,)).fetchone()
             return None if row is None else row[0]
 
-    # The account
+    # Accounts
 
     def spent(self, dataset: str) -> Fraction:
-        return self.spent_amounts(dataset)[0]
+        """The epsilon spent under the name of one data set, whoever shares its account."""
+        return self.spent_amounts(Claims(frozenset({dataset})))[0]
 
     def reserved(self, dataset: str) -> Fraction:
-        return self.reserved_amounts(dataset)[0]
+        return self.reserved_amounts(Claims(frozenset({dataset})))[0]
 
-    def spent_amounts(self, dataset: str) -> Amounts:
+    def spent_amounts(self, claims: Claims) -> Amounts:
         with self.database.reading() as db:
-            return spent_on(db, dataset)
+            return spent_on(db, claims)
 
-    def reserved_amounts(self, dataset: str) -> Amounts:
+    def reserved_amounts(self, claims: Claims) -> Amounts:
         with self.database.reading() as db:
-            return reserved_on(db, dataset)
+            return reserved_on(db, claims)
 
-    def entries(self, dataset: str | None = None, run: str | None = None) -> list[Entry]:
+    def unclaimed(self, claims: Claims) -> dict[str, Amounts]:
+        """What was spent or is set aside outside these claims, by the name of the data set that paid."""
+        with self.database.reading() as db:
+            return unclaimed_in(db, claims)
+
+    def entries(self, claims: Claims | None = None, run: str | None = None) -> list[Entry]:
         """All answers in the order in which they were given, then those recovered from receipts."""
         with self.database.reading() as db:
-            return find_entries(db, dataset, run)
+            return find_entries(db, claims, run)
+
+    # What came to nothing
+
+    def note_fruitless(self) -> int:
+        """Count a task or run that came to nothing; return how many there were since the last charge."""
+        with self.database.transaction() as db:
+            return marks.add(db, "fruitless")
+
+    def fruitless(self) -> int:
+        """The number of tasks and runs that came to nothing since the last charge."""
+        with self.database.reading() as db:
+            return int(marks.read(db, "fruitless") or 0)
+
+    def folded(self) -> int:
+        """The number of requests of which not even the essentials are kept."""
+        with self.database.reading() as db:
+            return int(marks.read(db, "folded") or 0)
+
+    # Beside the audit log
+
+    def log_head(self) -> Head | None:
+        """The end of the audit log when it was last written to; None in a ledger that has not been told yet."""
+        with self.database.reading() as db:
+            return marks.read_head(db)
+
+    def note_log(self, head: Head) -> None:
+        with self.database.transaction() as db:
+            marks.write_head(db, head)
+
+    def stop(self, reason: str) -> None:
+        """Keep the party from serving, through restarts, until `resume`."""
+        with self.database.transaction() as db:
+            marks.write(db, "stopped", reason)
+
+    def resume(self) -> None:
+        with self.database.transaction() as db:
+            marks.write(db, "stopped", "")
+
+    def stopped(self) -> str:
+        """The reason for which the party must not serve, or nothing."""
+        with self.database.reading() as db:
+            return marks.read(db, "stopped")
 
     # Receipts
 
@@ -233,19 +295,22 @@ class Ledger:
             known = known_answers(db)
         return [r for r in receipts if (r.plan, r.step, r.digest, r.charge, r.delta) not in known]
 
-    def acknowledge(self, missing: Iterable[SentReceipt], dataset: str) -> None:
-        """Charge missing answers to their run's data set, or to `dataset` if the plan is unknown; end those runs.
+    def acknowledge(self, missing: Iterable[SentReceipt], dataset: str, source: str = "", budget: str = "") -> None:
+        """Charge missing answers as their run would, or to this data set if the plan is unknown; end those runs.
 
         A receipt is this party's statement about a plan. The name of its run is the curator's word alone.
         """
         with self.database.transaction() as db:
             for receipt in missing:
                 request = find_plan(db, receipt.plan)
-                charged = request.dataset if request is not None and request.dataset is not None else dataset
-                values = (receipt.run, receipt.plan, receipt.step, charged, str(receipt.charge), str(receipt.delta))
+                payer = (dataset, source, budget)
+                if request is not None and request.dataset is not None:
+                    payer = (request.dataset, request.source, request.budget)
+                values = (receipt.run, receipt.plan, receipt.step, *payer, str(receipt.charge), str(receipt.delta))
                 db.execute(
-                    "INSERT INTO recovered (run, plan_hash, step, dataset, charge, delta, reply_digest, at)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    "INSERT INTO recovered"
+                    " (run, plan_hash, step, dataset, source, budget, charge, delta, reply_digest, at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                     (*values, receipt.digest, self._now()),
                 )
                 if request is not None and request.state != "ended":
@@ -264,11 +329,11 @@ class Ledger:
         )
 
 
-def _afford(request: Request, what: str, cost: Fraction, committed: Fraction, total: Fraction) -> None:
-    if committed + cost > total:
+def _afford(run: str, what: str, cost: Fraction, committed: Fraction, limit: Fraction, name: str) -> None:
+    if committed + cost > limit:
         raise BudgetExhausted(
-            f"{request.run!r} costs {what}{cost}, but of the {total} that {request.dataset!r} may spend only "
-            f"{max(total - committed, Fraction(0))} is left: ask for a cheaper plan"
+            f"{run!r} costs {what}{cost}, but of the {limit} that {name!r} may spend only "
+            f"{max(limit - committed, Fraction(0))} is left: ask for a cheaper plan"
         )
 
 
@@ -280,5 +345,8 @@ def _same_request(db: Connection, run: str, step: str, request_digest: str) -> S
 
 
 def _end(db: Connection, run: str, outcome: str, reason: str) -> None:
-    values = (outcome, reason, run)
-    db.execute("UPDATE requests SET state = 'ended', outcome = ?, reason = ?, kept = NULL WHERE run = ?", values)
+    db.execute(
+        "UPDATE requests SET state = 'ended', outcome = ?, reason = ?, kept = NULL WHERE run = ?",
+        (outcome, reason, run),
+    )
+    folding.reduce(db, run)

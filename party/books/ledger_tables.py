@@ -10,11 +10,12 @@ from fractions import Fraction
 from sqlite3 import Connection, Row
 from typing import Literal
 
+from party.books.budget import Amounts, Claims, added
 from party.errors import LedgerError
 
-Amounts = tuple[Fraction, Fraction]  # of epsilon and delta
 State = Literal["asked", "accepted", "refused", "active", "ended"]
 
+REFUSAL = "refusal"  # the mechanism of an answer that refuses
 RECOVERED = "recovered"  # the mechanism of an answer of which only the receipt is left
 
 APPLICATION = 0x5355424E  # "SUBN"
@@ -70,6 +71,26 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         f"ALTER TABLE {table} ADD COLUMN delta TEXT NOT NULL DEFAULT '0'"
         for table in ("requests", "answers", "recovered")
     ),
+    # charges bear the source of the rows and a named budget; of what came to nothing only essentials stay
+    (
+        *(
+            f"ALTER TABLE {table} ADD COLUMN {column} TEXT NOT NULL DEFAULT ''"
+            for table, columns in (
+                ("requests", ("source", "budget", "essentials", "invitation")),
+                ("recovered", ("source", "budget")),
+            )
+            for column in columns
+        ),
+        "CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+        "DROP TRIGGER answers_refuse_DELETE",
+        "DROP TRIGGER requests_refuse_DELETE",
+        "CREATE TRIGGER answers_refuse_DELETE BEFORE DELETE ON answers"
+        " WHEN OLD.mechanism != 'refusal' OR OLD.charge != '0' OR OLD.delta != '0' "
+        "BEGIN SELECT RAISE(ABORT, 'what was spent stays as it is'); END",
+        "CREATE TRIGGER requests_refuse_DELETE BEFORE DELETE ON requests"
+        " WHEN OLD.state != 'ended' OR EXISTS (SELECT 1 FROM answers WHERE run = OLD.run) "
+        "BEGIN SELECT RAISE(ABORT, 'what was asked stays known'); END",
+    ),
 )
 
 
@@ -80,8 +101,8 @@ class Request:
     run: str
     plan_hash: str
     dataset: str | None
-    plan: str = field(repr=False)  # JSON
-    schema_text: str = field(repr=False)
+    plan: str = field(repr=False)  # JSON; empty when the run was refused or ended without a charge
+    schema_text: str = field(repr=False)  # likewise
     price: Fraction
     verdict: str  # of the policy: accept, ask or refuse
     reasons: tuple[str, ...]
@@ -94,6 +115,10 @@ class Request:
     delta: Fraction = Fraction(0)  # of the whole run, as price is its epsilon
     spent_delta: Fraction = Fraction(0)
     reserved_delta: Fraction = Fraction(0)
+    source: str = ""  # digest of the source of the data set's rows
+    budget: str = ""  # the budget that the data set named
+    essentials: str = field(default="", repr=False)  # JSON for the data owner: what stays when the plan does not
+    invitation: str = ""  # SHA-256 of the invitation's bytes
 
 
 @dataclass(frozen=True)
@@ -119,17 +144,23 @@ class Entry:
     delta: Fraction = Fraction(0)
 
 
-_ENTRIES = """
+CLAIMED = """(
+    dataset IN (SELECT value FROM json_each(:names)) OR source IN (SELECT value FROM json_each(:sources))
+    OR budget IN (SELECT value FROM json_each(:budgets))
+)"""
+_ENTRIES = f"""
 SELECT * FROM (
-    SELECT 1 AS part, answers.rowid AS number, dataset, run, plan_hash, step, mechanism, charge, request_digest,
-           reply_digest, length(reply) AS reply_bytes, answers.at AS at, answers.delta AS delta
+    SELECT 1 AS part, answers.rowid AS number, dataset, source, budget, run, plan_hash, step, mechanism, charge,
+           request_digest, reply_digest, length(reply) AS reply_bytes, answers.at AS at, answers.delta AS delta
     FROM answers JOIN requests USING (run)
     UNION ALL
-    SELECT 2, rowid, dataset, run, plan_hash, step, 'recovered', charge, '', reply_digest, 0, at, delta FROM recovered
+    SELECT 2, rowid, dataset, source, budget, run, plan_hash, step, '{RECOVERED}', charge, '', reply_digest, 0, at,
+           delta
+    FROM recovered
 )
-WHERE (:dataset IS NULL OR dataset = :dataset) AND (:run IS NULL OR run = :run)
+WHERE (:every OR {CLAIMED}) AND (:run IS NULL OR run = :run)
 ORDER BY part, number
-"""
+"""  # noqa: S608 - nothing of it comes from outside
 _KNOWN_ANSWERS = """
 SELECT plan_hash, step, reply_digest, charge, answers.delta FROM answers JOIN requests USING (run)
 UNION ALL
@@ -167,8 +198,8 @@ def find_reply(db: Connection, run: str, step: str) -> StoredReply | None:
     return None if row is None else StoredReply(*row)
 
 
-def find_entries(db: Connection, dataset: str | None, run: str | None) -> list[Entry]:
-    rows = db.execute(_ENTRIES, {"dataset": dataset, "run": run})
+def find_entries(db: Connection, claims: Claims | None, run: str | None) -> list[Entry]:
+    rows = db.execute(_ENTRIES, {"every": claims is None, "run": run} | claimed_by(claims or Claims()))
     return [
         Entry(
             **{name: row[name] for name in _ENTRY_FIELDS}
@@ -184,34 +215,23 @@ def known_answers(db: Connection) -> set[tuple[str, str, str, Fraction, Fraction
     return {(plan, step, reply, Fraction(charge), Fraction(delta)) for plan, step, reply, charge, delta in found}
 
 
+def claimed_by(claims: Claims) -> dict[str, str]:
+    """The parameters of CLAIMED. An empty text is no source and no budget."""
+    named = {"names": claims.names, "sources": claims.sources, "budgets": claims.budgets}
+    return {name: json.dumps(sorted(values - {""})) for name, values in named.items()}
+
+
+def total(charges: Iterable[Sequence[str]]) -> Amounts:
+    return added(*((Fraction(charge), Fraction(delta)) for charge, delta in charges))
+
+
 def is_recovered(db: Connection, plan_hash: str) -> bool:
     return db.execute("SELECT 1 FROM recovered WHERE plan_hash = ?", (plan_hash,)).fetchone() is not None
 
 
-def spent_on(db: Connection, dataset: str) -> Amounts:
-    answers = db.execute(
-        "SELECT charge, answers.delta FROM answers JOIN requests USING (run) WHERE dataset = ?", (dataset,)
-    )
-    recovered = db.execute("SELECT charge, delta FROM recovered WHERE dataset = ?", (dataset,))
-    return _total([*answers, *recovered])
-
-
-def reserved_on(db: Connection, dataset: str) -> Amounts:
-    rows = db.execute("SELECT * FROM requests WHERE dataset = ? AND state = 'active'", (dataset,)).fetchall()
-    active = [_request(db, row) for row in rows]
-    return _total([(one.reserved, one.reserved_delta) for one in active])
-
-
-def _total(charges: Iterable[Sequence[str | Fraction]]) -> Amounts:
-    epsilon = delta = Fraction(0)
-    for charge, with_delta in charges:
-        epsilon, delta = epsilon + Fraction(charge), delta + Fraction(with_delta)
-    return epsilon, delta
-
-
 def _request(db: Connection, row: Row) -> Request:
     columns = {name: row[name] for name in row.keys() if name != "kept"}  # noqa: SIM118 - a Row iterates over values
-    spent, spent_delta = _total(db.execute("SELECT charge, delta FROM answers WHERE run = ?", (row["run"],)))
+    spent, spent_delta = total(db.execute("SELECT charge, delta FROM answers WHERE run = ?", (row["run"],)))
     price, delta = Fraction(row["price"]), Fraction(row["delta"])
     columns |= {"price": price, "delta": delta, "reasons": tuple(json.loads(row["reasons"]))}
     columns |= {"spent": spent, "spent_delta": spent_delta}

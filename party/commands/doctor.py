@@ -17,7 +17,9 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
-from party.books import audit
+from party import views
+from party.answering.refusals import MOST_FRUITLESS
+from party.books.budget import added
 from party.commands.line import Seams, call, curator_of
 from party.commands.result import Result
 from party.commands.setup import checked, roster_of
@@ -26,7 +28,7 @@ from party.home import keys, settings, tokens
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.settings import CuratorSettings, pinned_ca
-from party.rollback import lost
+from party.rollback import WAY_OUT, earlier, earlier_words, lost, lost_by_log
 from protocol.messages.http import SentReceipt
 from protocol.messages.versions import SPOKEN
 from protocol.services import diagnosis
@@ -34,6 +36,7 @@ from protocol.services.connection import distrust, is_loopback
 from protocol.services.diagnosis import CA_SOON_DAYS, SOON_DAYS, Finding, Look
 
 _SECONDS = 10.0
+_LARGEST_ANSWER = 1 << 16  # bytes
 _DAY = 24 * 3600
 
 
@@ -44,6 +47,7 @@ def doctor(home: Home, chosen: Any) -> Result:
         ("tokens", lambda: _tokens(home)),
         ("settings", lambda: _settings(home)),
         ("source", lambda: _sources(home)),
+        ("accounts", lambda: _accounts(home)),
         ("ledger", lambda: _ledger(home)),
         ("audit log", lambda: _audit(home)),
         ("connection", lambda: _connection(home)),
@@ -109,13 +113,23 @@ def _sources(home: Home) -> Iterator[Finding]:
                 yield Finding("source", "bad", f"{name} does not fit: {found['why']}", mend)
 
 
+def _accounts(home: Home) -> Iterator[Finding]:
+    with open_home(home) as opened:
+        for unclear in opened.unclear_accounts():
+            yield Finding("accounts", "bad", unclear, f"correct {home.settings}; the service does not start before")
+        for one in views.accounts(opened).values():
+            if views.sharing(one):
+                yield Finding("accounts", "ok", f"{views.sharing(one)}, {one['account']!r}")
+
+
 def _ledger(home: Home) -> Iterator[Finding]:
     if not home.ledger.exists():
         yield Finding("ledger", "ok", "nothing has been spent yet")
         return
     with open_home(home) as opened:
-        budgets = {name: opened.budget(name).left for name in opened.settings.datasets}
+        budgets = {one.name: opened.budget(one).left for one in opened.accounts}
         entries = sum(1 for _ in opened.ledger.entries())
+        stopped, fruitless = opened.ledger.stopped(), opened.ledger.fruitless()
     line = sqlite3.connect(f"file:{home.ledger}?mode=ro", uri=True)
     try:
         whole = line.execute("PRAGMA integrity_check").fetchone()[0]
@@ -127,17 +141,26 @@ def _ledger(home: Home) -> Iterator[Finding]:
         yield Finding("ledger", "bad", f"{home.ledger} is damaged: {whole}", "stop, and restore the newest backup")
         return
     yield Finding("ledger", "ok", f"{entries} answers, undamaged")
+    if stopped:
+        yield Finding("ledger", "bad", f"the service must not start: {stopped}", WAY_OUT)
+    if fruitless >= MOST_FRUITLESS:
+        what = f"{fruitless:,} requests in a row came to nothing, so that no run is joined without your decision"
+        yield Finding("requests", "warn", what, "ask the operator why")
     for name, left in budgets.items():
         mend = "raise epsilon_total only if you mean to spend more on these people's data"
         yield Finding("budget", "ok" if left else "warn", f"{name}: epsilon {left} left", "" if left else mend)
 
 
 def _audit(home: Home) -> Iterator[Finding]:
-    problems = audit.verify(home.audit)
+    with open_home(home) as opened:
+        problems, missing = opened.audit_problems(), lost_by_log(opened)
     if not problems:
-        yield Finding("audit log", "ok", "its chain of hashes is unbroken")
+        yield Finding("audit log", "ok", "its chain of hashes is unbroken, and as long as the ledger says")
     for problem in problems:
         yield Finding("audit log", "bad", problem, "keep a copy of it as it is, and find out who changed it")
+    if missing:
+        what = f"the audit log tells of {len(missing)} answers that the ledger lacks: the ledger was set back"
+        yield Finding("ledger", "bad", what, f"restore the newest ledger, or {WAY_OUT}")
 
 
 def _connection(home: Home) -> Iterator[Finding]:
@@ -177,7 +200,7 @@ def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]
         speaks = line.sock.version() if isinstance(line.sock, ssl.SSLSocket) else "no TLS, on this machine"
         line.request("GET", "/healthz")
         answer = line.getresponse()
-        answer.read()
+        answer.read(_LARGEST_ANSWER)
         yield Finding("connection", "ok", f"{found.url} answers ({speaks})")
         said = answer.getheader("Date")
         if said is not None:
@@ -210,6 +233,9 @@ def _receipts(opened: OpenHome, receipts: list[SentReceipt]) -> Iterator[Finding
     missing = lost(opened, receipts)
     if missing:
         what = f"the curator holds {len(missing)} answers that the ledger lacks: the ledger was set back"
-        yield Finding("receipts", "bad", what, "restore the newest ledger, or `subn-party ledger acknowledge`")
+        yield Finding("receipts", "bad", what, f"restore the newest ledger, or {WAY_OUT}")
     else:
         yield Finding("receipts", "ok", f"the ledger knows all {len(receipts)} answers that the curator holds")
+    before, noted = earlier(opened, receipts), added(*(one.before for one in opened.accounts))
+    if before.spent[0] > noted[0] or before.spent[1] > noted[1]:
+        yield Finding("earlier keys", "warn", *earlier_words(before))

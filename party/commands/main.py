@@ -25,7 +25,7 @@ DEFAULT_HOME = "party-home"
 DONE, FAILED, USAGE, REFUSED = 0, 1, 2, 3
 _CODES = (
     "exit codes: 0 done, 1 failed (curator, disk or ledger; trying again may help), 2 wrong command, settings or data, "
-    "3 refused (by the curator, by your rules, or by a ledger that was set back)"
+    "3 refused (by the curator, by your rules, or by books that were set back)"
 )
 
 _GROUPS = {
@@ -240,12 +240,13 @@ def _add_books(groups: Any) -> None:
         groups,
         "ledger",
         dispatch.daily,
-        "show what was spent on every data set, and each answer that cost it",
-        "`ledger acknowledge` charges answers that the curator holds and this ledger lacks, because it was restored "
-        "from a backup; until then, the service does not start.",
+        "show what was spent on every account, and each answer that cost it",
+        "`ledger acknowledge` charges answers that this ledger lacks and the audit log or the curator knows, because "
+        "the ledger was restored from an older copy or another copy of this home has answered; the service does not "
+        "start before that.",
     )
     ledger.add_argument("action", nargs="?", choices=("show", "acknowledge"), default="show")
-    ledger.add_argument("--dataset", metavar="NAME", help="show this data set; charge answers of unknown runs to it")
+    ledger.add_argument("--dataset", metavar="NAME", help="show its account; charge answers of unknown runs to it")
     audit = _add(
         groups,
         "audit",

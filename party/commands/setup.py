@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from crypto.signing import fingerprint
-from party import source
+from party import source, views
 from party.books.audit import Audit
 from party.commands.line import TRIES, Seams, call, curator_of
 from party.commands.result import Result, unknown_dataset
@@ -24,6 +24,7 @@ from party.home.keys import OwnKeys, own_fingerprint, peer_fingerprint
 from party.home.layout import Home
 from party.home.lock import served_alone
 from party.home.settings import CuratorSettings, schema_of
+from party.rollback import earlier, earlier_words
 from protocol.errors import DataError
 from protocol.messages.fingerprint_words import fits, spoken
 from protocol.messages.pins import checked_pin, parted
@@ -62,13 +63,16 @@ def enrol(home: Home, chosen: Any) -> Result:
     with open_home(home) as opened:
         opened.audit.append("enrolled", name=name, url=url, curator=fingerprint(key))
         roster = roster_of(opened, chosen.seams)
+        before = earlier(opened, call(curator_of(opened, chosen.seams), lambda line: line.receipts()))
     data = {"name": name, "fingerprint": own_fingerprint(own), "curator": fingerprint(key), "peers": roster}
+    data["earlier_keys"] = {"answers": before.answers, "epsilon": str(before.spent[0]), "delta": str(before.spent[1])}
     lines = [
         f"enrolled as {name}",
         f"{'curator':20} {fingerprint(key)}   proved by your code",
         f"{name + ' (you)':20} {own_fingerprint(own)}   give it to the other data owners",
         f"{'':20} {spoken(own_fingerprint(own))}",
         *_peer_lines(roster),
+        *(earlier_words(before) if before.answers else ()),
     ]
     return Result(data, lines)
 
@@ -120,12 +124,15 @@ def check(home: Home, chosen: Any) -> Result:
         for one in datasets.values():
             if "schema" in one:
                 settings.dataset_for(home, opened.settings, one["schema"])  # refuses two data sets of one schema
+        unclear, shared = opened.unclear_accounts(), map(views.sharing, views.accounts(opened).values())
         curator = _curator_answers(opened, chosen.seams)
     fits = all(one["fits"] for one in datasets.values())
     lines = [line for name, one in datasets.items() for line in _check_lines(name, one)]
+    lines += [f"accounts: {one}" for one in (*filter(None, shared), *unclear)]
     lines.append(f"curator: {curator['what']}")
-    code = 2 if not fits else 1 if curator["reachable"] is False else 0
-    return Result({"datasets": datasets, "curator": curator, "fits": fits}, lines, code)
+    code = 2 if not fits or unclear else 1 if curator["reachable"] is False else 0
+    data = {"datasets": datasets, "curator": curator, "fits": fits, "unclear_accounts": unclear}
+    return Result(data, lines, code)
 
 
 def offer(home: Home, chosen: Any) -> Result:

@@ -6,25 +6,25 @@ It does not know runs, tasks or the ledger.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
-from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
 from pydantic import TypeAdapter
 
-from crypto.errors import CryptoError
 from crypto.randomness import Stream
-from crypto.signing import SigningKey, sign, verify
+from crypto.signing import SigningKey, sign
+from party.curator_link.answers import Answer, received
 from party.curator_link.tls import trusting
-from party.errors import Declined, TalkError, Unreachable, Untrusted
+from party.errors import TalkError, Unreachable, Untrusted
 from party.logs import Log, silent
-from protocol.errors import CURATOR
 from protocol.exact import digest
 from protocol.identity import Identity
 from protocol.messages.http import (
     Asked,
+    Claim,
     CuratorTime,
     Enrolment,
     OfferBody,
@@ -35,23 +35,21 @@ from protocol.messages.http import (
     rotation_text,
 )
 from protocol.messages.signatures import (
-    CURATOR_SIGNATURE_HEADER,
     DIGEST_HEADER,
+    HELD_HEADER,
     NONCE_HEADER,
     PARTY_HEADER,
     RECEIPT_HEADER,
     REQUEST,
-    RESPONSE,
     ROTATION,
     RUN_HEADER,
     SIGNATURE_HEADER,
     TIME_HEADER,
     VERSION_HEADER,
     request_text,
-    response_text,
 )
-from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
-from protocol.outside_json import complaint, read_as, read_json
+from protocol.messages.tasks import LARGEST_TASK
+from protocol.messages.versions import SPOKEN
 from protocol.services.connection import check_address, distrust, hung_up
 
 NONCE_BYTES = 16
@@ -59,11 +57,19 @@ _ANSWER_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
 _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
 _LATER = (408, 425, 429)
-_LONGEST_ECHO = 500
-_LARGEST_PROBLEM = 1 << 16
+_SHORT = 1 << 16  # bytes of an answer that says little
+_LARGEST_LIST = 1 << 26  # of runs, receipts or parties
+LARGEST_TABLE = 1 << 30  # a synthetic table
 _SOFTWARE = f"dp-subn/{version('dp-subn')}"
 
-Found = TypeVar("Found")
+
+@dataclass(frozen=True)
+class Waiting:
+    """A task from the inbox, under the run's name, and the number of this party's receipts that the curator holds."""
+
+    run: str
+    task: bytes = field(repr=False)
+    held: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,13 @@ class Curator:
         timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
         secure = trusting(ca)
         self._http = httpx.AsyncClient(
-            base_url=url, transport=transport, timeout=timeout, verify=secure, limits=_LIMITS
+            base_url=url,
+            transport=transport,
+            timeout=timeout,
+            verify=secure,
+            limits=_LIMITS,
+            headers={"Accept-Encoding": "identity"},  # nothing is unpacked before its signature is checked
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is kept
         )
 
     async def __aenter__(self) -> "Curator":
@@ -115,37 +127,44 @@ class Curator:
     async def __aexit__(self, *_error: object) -> None:
         await self._http.aclose()
 
-    async def inbox(self, wait: int, skip: Sequence[str] = ()) -> tuple[str, bytes] | None:
-        """The oldest task that waits for this party, with its run; `skip` names runs that wait for the data owner."""
+    async def inbox(self, wait: int, skip: Sequence[str] = ()) -> Waiting | None:
+        """The oldest task that waits for this party; `skip` names runs that wait for the data owner."""
         query = urlencode([("wait", wait), *(("skip", run) for run in skip)])
-        answer = await self._call("GET", f"/v1/inbox?{query}", seconds=wait + _ANSWER_SECONDS)
-        if answer.status_code == httpx.codes.NO_CONTENT:
+        answer = await self._call("GET", f"/v1/inbox?{query}", seconds=wait + _ANSWER_SECONDS, largest=LARGEST_TASK)
+        if answer.status == httpx.codes.NO_CONTENT:
             return None
         # A name to send an answer to: which run a task belongs to follows from its plan.
-        return answer.headers.get(RUN_HEADER, ""), answer.content
+        run, held = answer.headers.get(RUN_HEADER, ""), answer.headers.get(HELD_HEADER, "")
+        return Waiting(run, answer.body, int(held[:20]) if held.isdecimal() else None)
 
     async def deliver(self, run: str, step: str, reply: bytes, receipt: bytes) -> None:
+        """Deliver an answer: its receipt first, and the bytes only if the curator knows of no others for this step.
+
+        Privacy: if two copies of a home answer one step, the bytes of the second one never leave.
+        """
+        claim = Claim.model_construct(digest=digest(reply), receipt=receipt.hex())
+        await self._send("PUT", f"/v1/runs/{quote(run, safe='')}/receipts/{quote(step)}", claim)
         headers = {RECEIPT_HEADER: receipt.hex(), "Content-Type": "application/octet-stream"}
         await self._call("PUT", f"/v1/runs/{quote(run, safe='')}/outbox/{quote(step)}", reply, headers)
 
     async def my_runs(self) -> list[OwnRun]:
-        return _read(TypeAdapter(list[OwnRun]), await self._call("GET", "/v1/runs/mine"))
+        return (await self._call("GET", "/v1/runs/mine", largest=_LARGEST_LIST)).read(TypeAdapter(list[OwnRun]))
 
     async def receipts(self) -> list[SentReceipt]:
-        return _read(TypeAdapter(list[SentReceipt]), await self._call("GET", "/v1/receipts"))
+        return (await self._call("GET", "/v1/receipts", largest=_LARGEST_LIST)).read(TypeAdapter(list[SentReceipt]))
 
     async def clock_difference(self) -> int:
         """Milliseconds by which the curator's signed time is ahead of this machine's."""
         asked = self._clock()
-        found = _read(TypeAdapter(CuratorTime), await self._call("GET", "/v1/time"))
+        found = (await self._call("GET", "/v1/time")).read(TypeAdapter(CuratorTime))
         return found.time_ms - int(1000 * (asked + self._clock()) / 2)
 
     async def roster(self) -> list[Peer]:
-        return _read(TypeAdapter(list[Peer]), await self._call("GET", "/v1/roster"))
+        return (await self._call("GET", "/v1/roster", largest=_LARGEST_LIST)).read(TypeAdapter(list[Peer]))
 
     async def table(self, run: str) -> bytes:
         """The synthetic table of a finished run, as it was published."""
-        return (await self._call("GET", f"/v1/runs/{quote(run, safe='')}/table.csv")).content
+        return (await self._call("GET", f"/v1/runs/{quote(run, safe='')}/table.csv", largest=LARGEST_TABLE)).body
 
     async def offer(self, dataset: str, schema_text: str, rows: int) -> None:
         body = OfferBody.model_construct(schema_text=schema_text, rows=rows)
@@ -167,7 +186,7 @@ class Curator:
         body = Rotation.model_construct(signing_key=keys[0], exchange_key=keys[1], signature=proof.hex())
         await self._send("POST", "/v1/keys", body)
 
-    async def _send(self, method: str, target: str, body: Asked) -> httpx.Response:
+    async def _send(self, method: str, target: str, body: Asked) -> Answer:
         """Send input that a person may have typed, unchecked: the curator judges it and says what is wrong."""
         return await self._call(method, target, body.to_json(), {"Content-Type": "application/json"})
 
@@ -178,12 +197,13 @@ class Curator:
         body: bytes = b"",
         headers: dict[str, str] | None = None,
         seconds: float = _ANSWER_SECONDS,
-    ) -> httpx.Response:
+        largest: int = _SHORT,
+    ) -> Answer:
         """Send a request until it is answered. Every attempt is signed anew, because a nonce serves once."""
         failures = 0
         while True:
             try:
-                return await self._attempt(method, target, body, headers or {}, seconds)
+                return await self._attempt(method, target, body, headers or {}, seconds, largest)
             except Unreachable as trouble:
                 failures += 1
                 if failures == self._tries:
@@ -193,24 +213,38 @@ class Curator:
                 await self._sleep(delay)
 
     async def _attempt(
-        self, method: str, target: str, body: bytes, headers: dict[str, str], seconds: float
-    ) -> httpx.Response:
+        self, method: str, target: str, body: bytes, headers: dict[str, str], seconds: float, largest: int
+    ) -> Answer:
         nonce = self._stream.take(NONCE_BYTES).hex()
         request = self._http.build_request(
             method, target, content=body, headers=headers, timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
         )
         request.headers.update(self._signed(request, body, nonce))
+        answer = await self._exchanged(request, largest)
+        is_signed = answer.is_signed(self._curator_key, nonce)
+        if answer.status >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status in _LATER:
+            said = f": {answer.complaint}" if is_signed else ""  # a proxy's words are nobody's here
+            raise Unreachable(f"{self._http.base_url} says {answer.status}{said}")
+        if not is_signed:
+            raise Untrusted(
+                f"an answer ({answer.status}) from {self._http.base_url} is not signed by the curator that this "
+                "party has enrolled with: something on the way answers in its place, or its key has changed (then its "
+                "operator tells you the new pin for `subn-party recognise`); nothing was believed"
+            )
+        answer.check_version()
+        if answer.is_error:
+            raise answer.as_error()
+        return answer
+
+    async def _exchanged(self, request: httpx.Request, largest: int) -> Answer:
         try:
-            answer = await self._http.send(request)
+            response = await self._http.send(request, stream=True)
+            try:
+                return await received(response, largest)
+            finally:
+                await response.aclose()
         except httpx.RequestError as error:  # no server, a broken connection, or bytes that are no HTTP answer
             raise self._no_answer(error) from error
-        if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status_code in _LATER:
-            raise Unreachable(f"{self._http.base_url} says {answer.status_code}: {_complaint(answer)}")
-        self._check_signature(answer, nonce)
-        _check_version(answer)
-        if answer.is_error:
-            raise Declined(answer.status_code, _complaint(answer), _json_object(answer).get("culprit"))
-        return answer
 
     def _no_answer(self, error: httpx.RequestError) -> TalkError:
         url = str(self._http.base_url)
@@ -234,45 +268,3 @@ class Curator:
             VERSION_HEADER: spoken,
             "User-Agent": _SOFTWARE,  # shown to the operator
         }
-
-    def _check_signature(self, answer: httpx.Response, nonce: str) -> None:
-        said = answer.headers.get(VERSION_HEADER, ""), answer.headers.get(RUN_HEADER, "")
-        text = response_text(answer.status_code, answer.content, nonce, *said)
-        try:
-            verify(self._curator_key, RESPONSE, text, bytes.fromhex(answer.headers.get(CURATOR_SIGNATURE_HEADER, "")))
-        except (CryptoError, ValueError):
-            raise Untrusted(
-                f"an answer ({answer.status_code}) from {self._http.base_url} is not signed by the curator that this "
-                "party has enrolled with: something on the way answers in its place, or its key has changed (then its "
-                "operator tells you the new pin for `subn-party recognise`); nothing was believed"
-            ) from None
-
-
-def _check_version(answer: httpx.Response) -> None:
-    """Check that both sides share a protocol version, in case the curator did not check this party's header."""
-    theirs = Versions.parse(answer.headers.get(VERSION_HEADER, str(UNSAID)))
-    if theirs is None or SPOKEN.common(theirs) is None:
-        raise Declined(answer.status_code, disagreement(SPOKEN, theirs or UNSAID), CURATOR)
-
-
-def _read(kind: TypeAdapter[Found], answer: httpx.Response) -> Found:
-    try:
-        return read_as(kind, answer.content, extra="ignore")  # a later curator may say more
-    except ValueError as error:
-        said = complaint(error, "its answer")
-        raise TalkError(f"the curator's answer cannot be read: {said}; update one of the two") from None
-
-
-def _json_object(answer: httpx.Response) -> dict[str, Any]:
-    try:
-        found = read_json(answer.content, _LARGEST_PROBLEM)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _complaint(answer: httpx.Response) -> str:
-    """The sentence in a problem+json, or whatever else says why."""
-    problem = _json_object(answer)
-    text = problem.get("detail") or problem.get("title") or answer.text.strip() or answer.reason_phrase
-    return str(text)[:_LONGEST_ECHO]

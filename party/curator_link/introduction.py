@@ -9,6 +9,7 @@ import ssl
 import httpx
 from pydantic import TypeAdapter
 
+from party.curator_link.answers import received
 from party.curator_link.tls import trusting, trusting_nobody
 from party.errors import Unreachable, Untrusted
 from protocol.messages.http import Introduction
@@ -43,18 +44,19 @@ def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = 
 
 
 async def _asked(url: str, transport: httpx.AsyncBaseTransport | None) -> bytes:
-    line = httpx.AsyncClient(base_url=url, transport=transport, verify=trusting_nobody(), timeout=_SECONDS)
-    found = b""
+    line = httpx.AsyncClient(
+        base_url=url,
+        transport=transport,
+        verify=trusting_nobody(),
+        timeout=_SECONDS,
+        headers={"Accept-Encoding": "identity"},
+    )
     try:
         async with line, line.stream("GET", "/v1/introduction") as answer:
-            async for chunk in answer.aiter_bytes():
-                found += chunk
-                if len(found) > _LARGEST:
-                    break
+            return (await received(answer, _LARGEST)).body
     except httpx.HTTPError as error:
         hint = hung_up(url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
         why = distrust(url, error)
         if why is not None:
             raise Untrusted(why) from error
         raise Unreachable(f"{url} does not answer ({type(error).__name__}: {error}){hint}") from error
-    return found

@@ -49,12 +49,15 @@ def make(home: Home, file: Path) -> dict[str, Any]:
     found = settings.load(home)
     with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         work = Path(folder)
-        # The log is copied first: entries that only the ledger has are logged when the service starts.
-        members = {home.audit.name: _whole_lines(home.audit), SETTINGS_FILE: home.settings.read_bytes()}
+        members = {SETTINGS_FILE: home.settings.read_bytes()}
         members |= {f"{home.keys.name}/{one.name}": one.read_bytes() for one in home.keys.glob("*.json")}
         kept = [*_schemas(home, found), *([home.ca.name] if home.ca.exists() else [])]
         members |= {name: (home.path / name).read_bytes() for name in kept}
-        _copy_database(home.ledger, work / "ledger.db")
+        # No line may be added between the two copies: the ledger tells how long the log is, and the log which answers
+        # the ledger has. Entries that only the ledger has are logged when the service starts.
+        with Audit(home.audit).locked():
+            members[home.audit.name] = _whole_lines(home.audit)
+            _copy_database(home.ledger, work / "ledger.db")
         members[home.ledger.name] = (work / "ledger.db").read_bytes()
     contents = {
         "kind": _KIND,
@@ -87,7 +90,8 @@ def restore(home: Home, file: Path) -> dict[str, Any]:
         os.replace(work / home.ledger.name, home.ledger)
         shutil.rmtree(home.rows, ignore_errors=True)
         sync_folder(home.path)
-    Audit(home.audit).append("restored", made=str(contents["made"]), digest=_digest_of(file))
+    with closing(Ledger.open(home.ledger)) as ledger:
+        Audit(home.audit, heads=ledger).append("restored", made=str(contents["made"]), digest=_digest_of(file))
     return contents
 
 

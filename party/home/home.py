@@ -6,16 +6,19 @@ It does not know the curator's interface or runs.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
+from functools import reduce
+from operator import or_
 
+from party.books import audit
 from party.books.audit import Audit
-from party.books.budget import Budget
+from party.books.budget import Account, Amounts, Budget, Claims, added
 from party.books.ledger import Ledger, Request
 from party.errors import SettingsError
-from party.home import keys, settings
+from party.home import accounts, keys, settings
 from party.home.keys import OwnKeys
 from party.home.layout import Home
 from party.home.settings import CuratorSettings, Settings
+from party.home.sources import Source
 from party.logs import utc_now
 from protocol.errors import OperatorError
 
@@ -38,18 +41,50 @@ class OpenHome:
             raise SettingsError(f"{self.home.settings}: this party is not enrolled; enrol it with `subn-party enrol`")
         return self.settings.curator
 
-    def budget(self, dataset: str) -> Budget:
-        """The budget of a data set; a data set that the settings no longer name may spend nothing."""
-        known = self.settings.datasets.get(dataset)
-        total, delta_total = (known.epsilon_total, known.delta_total) if known is not None else (Fraction(0),) * 2
-        spent, delta_spent = self.ledger.spent_amounts(dataset)
-        reserved, delta_reserved = self.ledger.reserved_amounts(dataset)
-        return Budget(total, spent, reserved, delta_total, delta_spent, delta_reserved)
+    @property
+    def sources(self) -> dict[str, Source]:
+        return accounts.sources_in(self.home, self.settings)
 
-    def datasets_ever(self) -> list[str]:
-        """Names of all data sets in the settings, and of those on which anything was ever spent."""
-        spent_on = {entry.dataset for entry in self.ledger.entries() if entry.dataset}
-        return sorted({*self.settings.datasets, *spent_on})
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        """The accounts of the data sets in party.toml. Links are followed anew: a file may be another one by now."""
+        return accounts.accounts_of(self.settings.datasets, self.sources)
+
+    def accounts_ever(self) -> list[Account]:
+        """The accounts, and one for each data set of the past that none of them claims, which may spend nothing."""
+        return [*self.accounts, *(_former(name) for name in sorted(self._unclaimed()))]
+
+    def account_of(self, dataset: str, source: str = "", budget: str = "") -> Account:
+        """The account that pays for a data set of party.toml, or that claims the charges of one of the past."""
+        present = (one for one in self.accounts if dataset in one.datasets)
+        former = (one for one in self.accounts if one.claims.has(dataset, source, budget))
+        return next(present, next(former, _former(dataset)))
+
+    def budget(self, account: Account) -> Budget:
+        spent, delta_spent = added(account.before, self.ledger.spent_amounts(account.claims))
+        reserved, delta_reserved = self.ledger.reserved_amounts(account.claims)
+        return Budget(account.limit[0], spent, reserved, account.limit[1], delta_spent, delta_reserved)
+
+    def paying(self, dataset: str | None) -> dict[str, str]:
+        """Return the source and the budget of a data set, by which its charges are found again after it was renamed."""
+        section = self.settings.datasets.get(dataset or "")
+        if dataset is None or section is None:
+            return {"source": "", "budget": ""}
+        return {"source": self.sources[dataset].digest, "budget": section.budget or ""}
+
+    def unclear_accounts(self) -> list[str]:
+        """Reasons why it is not clear who pays for what; a party with any of them must not serve."""
+        found = accounts.contradictions(self.settings.datasets, self.sources, self.accounts)
+        retired = self.settings.policy.retired
+        unclaimed = {name: spent for name, spent in self._unclaimed().items() if name not in retired}
+        return [*found, *(accounts.unclaimed_words(name, spent) for name, spent in unclaimed.items())]
+
+    def audit_problems(self) -> list[str]:
+        return audit.verify(self.home.audit, self.ledger.log_head())
+
+    def _unclaimed(self) -> dict[str, Amounts]:
+        claims = (one.claims for one in self.accounts)
+        return self.ledger.unclaimed(reduce(or_, claims))
 
     def known(self, run: str) -> Request:
         request = self.ledger.request(run)
@@ -70,6 +105,10 @@ def open_home(home: Home, now: Callable[[], str] = utc_now) -> Iterator[OpenHome
     found, own = settings.load(home), keys.load(home.keys)
     ledger = Ledger.open(home.ledger, now)
     try:
-        yield OpenHome(home, found, own, ledger, Audit(home.audit, now))
+        yield OpenHome(home, found, own, ledger, Audit(home.audit, now, ledger))
     finally:
         ledger.close()
+
+
+def _former(dataset: str) -> Account:
+    return Account(dataset, Claims(frozenset({dataset})))

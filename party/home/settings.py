@@ -32,6 +32,7 @@ _LONGEST_ECHO = 80
 _FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
 
 Positive = Annotated[Exact, Field(gt=0)]
+Amount = Annotated[Exact, Field(ge=0)]
 Share = Annotated[Exact, Field(ge=0, lt=1)]
 
 
@@ -61,6 +62,10 @@ class Dataset(_Closed):
     schema_file: Annotated[str, Field(min_length=1, alias="schema")]
     epsilon_total: Positive
     delta_total: Share = Fraction(0)
+    budget: Name | None = None  # shared by all data sets that name it, and by those over the same source
+    formerly: tuple[Name, ...] = ()  # names under which these rows were spent on before
+    spent_before: Amount = Fraction(0)  # what a lost home spent on these rows
+    delta_spent_before: Amount = Fraction(0)
     person_key: Annotated[str, Field(min_length=1)] | None = None
     out_of_range: Rule | dict[str, Rule] = "refuse"
 
@@ -92,6 +97,7 @@ class Policy(_Closed):
     smallest_parties: Annotated[int, Field(ge=2)] = 2
     smallest_rows: Annotated[int, Field(ge=1)] = 1
     smallest_insiders: Annotated[int, Field(ge=0)] = 1
+    retired: tuple[Name, ...] = ()  # data sets of the past, whose rows no data set holds any more
 
 
 class Settings(_Closed):

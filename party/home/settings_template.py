@@ -19,6 +19,12 @@ source = "patients.csv"         # .csv, .csv.gz, .parquet, or a database: "postg
 schema = "schema.json"          # the public schema, the same at every party
 epsilon_total = "4"             # the epsilon that all runs together may ever spend on this table
 # delta_total = "1e-8"          # the delta that all runs together may ever spend; without it, no run with a delta
+# budget = "cohort"             # one budget for all sections that name it, because they hold the same people; sections
+                                # over the same file or query share their budget in any case; sections that query
+                                # databases otherwise, or read equal files, each need one
+# formerly = ["cases"]          # after renaming this section: its former names, whose spending goes on to count
+# spent_before = "1.5"          # in a new home after a lost one: the epsilon already spent on these people
+# delta_spent_before = "1e-9"   # and the delta
 # person_key = "patient_id"     # a column that must name every person once; it never leaves and is not counted
 out_of_range = "refuse"         # what the schema does not list: "refuse", "clamp" (numbers) or "missing";
                                 # or by column: { age = "clamp", bmi = "missing" }
@@ -37,6 +43,7 @@ smallest_parties = 2            # the fewest parties that a run may have
 smallest_rows = 100             # the fewest rows that each of them may have
 smallest_insiders = 1           # a run must protect your rows from so many other parties that pool what they know;
                                 # 0 would mean that you trust every one of them
+# retired = ["patients-2019"]   # former sections whose rows are not served any more: what was spent on them is at rest
 
 
 # Your pages and the local interface, on this machine only.

@@ -1,6 +1,6 @@
 """Metrics for the data owner's own Prometheus: the account, the answers and the health of a party.
 
-It does not know who may read them (`party.app`). It does not know any value or count of a table: labels are data sets,
+It does not know who may read them (`party.app`). It does not know any value or count of a table: labels are accounts,
 stages and kinds of errors. Privacy: the time that counting takes might tell something about the rows, so it is not
 measured here.
 """
@@ -100,7 +100,7 @@ class _Standing:
 
 
 def _of_money(opened: OpenHome) -> Iterator[Metric]:
-    budgets = {(name,): opened.budget(name) for name in opened.datasets_ever()}
+    budgets = {(one.name, ", ".join(one.datasets)): opened.budget(one) for one in opened.accounts_ever()}
     for part, text in (
         ("total", "What all runs together may ever spend"),
         ("spent", "What was spent"),
@@ -109,8 +109,8 @@ def _of_money(opened: OpenHome) -> Iterator[Metric]:
     ):
         epsilons = {name: getattr(budget, part) for name, budget in budgets.items()}
         deltas = {name: getattr(budget, f"delta_{part}") for name, budget in budgets.items()}
-        yield _gauge(f"epsilon_{part}", text, ["dataset"], epsilons)
-        yield _gauge(f"delta_{part}", f"{text}, of delta", ["dataset"], deltas)
+        yield _gauge(f"epsilon_{part}", text, ["account", "datasets"], epsilons)
+        yield _gauge(f"delta_{part}", f"{text}, of delta", ["account", "datasets"], deltas)
 
 
 def _of_requests(opened: OpenHome, now: int) -> Iterator[Metric]:

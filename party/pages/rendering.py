@@ -20,7 +20,7 @@ from party.home.home import OpenHome
 from party.home.settings import load
 from party.pages import sentences
 from party.pages.sessions import Session
-from party.views import STATES, amount, promise
+from party.views import STATES, amount, notes, promise
 from protocol.errors import SubnError
 from protocol.plan.promises import owners_conditions
 from protocol.services.glossary import Term, terms_in
@@ -83,9 +83,11 @@ def _environment() -> Environment:
         "exact": exact,
         "event_words": sentences.event,
         "headline": sentences.headline,
+        "notes": notes,
         "number": lambda value: f"{value:,}",
         "percent": lambda value: f"{100 * value:.1f} %",
         "promise": promise,
+        "sentence": lambda text: f"{text[:1].upper()}{text[1:]}.",
         "size": size,
         "state": state,
         "quoted": lambda text: quote(str(text), safe=""),
@@ -124,7 +126,7 @@ def state(facts: dict[str, Any]) -> Markup:
     return Markup('<span class="mark {}">{}</span>').format(kind, text)
 
 
-def bar(budget: dict[str, str], asked: str = "0") -> dict[str, float]:
+def bar(budget: dict[str, Any], asked: str = "0") -> dict[str, float]:
     """The parts of a budget as lengths on a line from 0 to 100."""
     spent, reserved = Fraction(budget["spent"]), Fraction(budget["reserved"])
     whole = max(Fraction(budget["total"]), spent + reserved + Fraction(asked)) or Fraction(1)

@@ -128,7 +128,7 @@ def _of_the_party(opened: OpenHome, render: Renderer, guards: SessionGuards, lin
 
     @router.get("/datasets/{name}")
     def dataset(session: Annotated[Session, reader], name: str) -> HTMLResponse:
-        found = views.dataset(name)
+        found = views.account(name)
         if found is None:
             raise UnknownPage
         return render.page("dataset.html", session, **found)

@@ -3,9 +3,10 @@
 It does not know pages or the command line. The numbers come from `party.views` as they are.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from party.books.budget import Account
 from party.home.settings import Dataset, Policy, Settings
 from party.views import amount
 
@@ -29,6 +30,7 @@ EVENT_WORDS = {
     "acknowledged": "Step {step} of run {run}, which the ledger lacked, was charged to {dataset}: {charge}.",
     "exported": "Requests, accounts and this log were exported to {what}.",
     "mended": "An unfinished last line of this log was removed.",
+    "continued": "The end of this log was lost: it had {lines} lines.",
     "signed in": "Someone signed in to these pages.",
     "compared": "The table of run {run} was compared with your own rows on this machine.",
 }
@@ -52,12 +54,15 @@ def epsilon(text: str) -> str:
     return f"about ε {shown.removeprefix('about ')}" if shown.startswith("about ") else f"ε {shown}"
 
 
-def rules(settings: Settings) -> Iterator[str]:
+def rules(settings: Settings, accounts: Sequence[Account]) -> Iterator[str]:
     """Sentences that say what party.toml says."""
-    policy = settings.policy
-    yield from _rules_of_runs(policy)
+    yield from _rules_of_runs(settings.policy)
+    for account in accounts:
+        yield from _rules_of_account(account)
     for name, dataset in settings.datasets.items():
         yield from _rules_of(name, dataset)
+    for name in settings.policy.retired:
+        yield f"“{name}” is a data set of the past: no run may ask for it."
 
 
 def event(entry: Mapping[str, Any]) -> str:
@@ -107,10 +112,17 @@ def _rules_of_runs(policy: Policy) -> Iterator[str]:
         )
 
 
+def _rules_of_account(account: Account) -> Iterator[str]:
+    names = _joined([f"“{name}”" for name in account.datasets])
+    together = " together, which share one budget" if len(account.datasets) > 1 else ""
+    yield f"All runs together may ever spend at most {epsilon(str(account.limit[0]))} on {names}{together}."
+    if account.limit[1]:
+        yield f"Their deltas on {names} may add up to at most {amount(str(account.limit[1]))}."
+    if account.before[0]:
+        yield f"{epsilon(str(account.before[0]))} of it was spent before this ledger was begun."
+
+
 def _rules_of(name: str, dataset: Dataset) -> Iterator[str]:
-    yield f"All runs together may ever spend at most {epsilon(str(dataset.epsilon_total))} on “{name}”."
-    if dataset.delta_total:
-        yield f"Their deltas on “{name}” may add up to at most {amount(str(dataset.delta_total))}."
     if dataset.person_key is not None:
         yield f"In “{name}”, the column “{dataset.person_key}” must name every person once; it is not counted."
     rule = dataset.out_of_range
@@ -127,6 +139,10 @@ def _readable(name: str, value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -56,22 +56,24 @@ def spendings(entries: Sequence[Entry]) -> list[Spending]:
     return found
 
 
-def picture(entries: Sequence[Entry], total: Fraction, reserved: Fraction, now: str) -> Picture | None:
-    """Draw the chart; None if nothing has been spent."""
+def picture(
+    entries: Sequence[Entry], total: Fraction, reserved: Fraction, now: str, before: Fraction = Fraction(0)
+) -> Picture | None:
+    """Draw the chart, which begins with what was spent `before`; None if nothing is in the ledger."""
     charged = sorted((entry for entry in entries if entry.charge), key=lambda entry: entry.at)
     if not charged:
         return None
-    spent = sum((entry.charge for entry in charged), Fraction(0))
+    spent = sum((entry.charge for entry in charged), before)
     scale = _Scale(charged[0].at, max(now, charged[-1].at), max(total, spent + reserved))
-    running, points = Fraction(0), []
+    running, points = before, []
     for entry in charged:
         running += entry.charge
         points.append((scale.x(entry.at), scale.y(running)))
-    start, floor, end = f"M{_LEFT} {scale.y(Fraction(0))}", scale.y(Fraction(0)), WIDTH - _RIGHT
+    start, floor, end = f"M{_LEFT} {scale.y(before)}", scale.y(Fraction(0)), WIDTH - _RIGHT
     line = start + "".join(f"H{x}V{y}" for x, y in points) + f"H{end}"
     return Picture(
         line=line,
-        area=f"{line}V{floor}Z",
+        area=f"{line}V{floor}H{_LEFT}Z",
         total=scale.y(total),
         reserved=scale.y(spent + reserved),
         spent=scale.y(spent),

@@ -15,7 +15,7 @@ from party.home.home import OpenHome
 from party.home.keys import own_fingerprint, peer_fingerprint
 from party.logs import utc_now
 from party.pages import schema_diff, sentences, timeline
-from party.views import account, accounts, described, line_of, listed
+from party.views import accounts, described, line_of, listed
 from protocol.messages.http import Peer
 from protocol.plan.plan import Plan
 from protocol.plan.promises import not_promised, odds_factor, promises
@@ -53,32 +53,34 @@ class Views:
         facts = described(self._opened, request)
         entries = [line_of(entry) for entry in self._ledger.entries(run=request.run)]
         answered = {entry["step"]: entry for entry in entries}
-        plan = Plan.model_validate_json(request.plan)
+        plan = Plan.model_validate_json(request.plan) if request.plan else None
         return {
             "facts": facts,
             "entries": entries,
             "answered": answered,
             "is_compared": self._is_compared(request),
-            "promises": promises(plan),
+            "promises": promises(plan) if plan is not None else [],
             "not_promised": not_promised(),
         }
 
-    def dataset(self, name: str) -> dict[str, Any] | None:
-        if name not in accounts(self._opened):
+    def account(self, name: str) -> dict[str, Any] | None:
+        """An account, found by its name or by that of a data set which shares it."""
+        found = next((one for one in self._opened.accounts_ever() if name in (one.name, *one.datasets)), None)
+        if found is None:
             return None
-        entries, budget = self._ledger.entries(dataset=name), self._opened.budget(name)
+        entries, budget = self._ledger.entries(found.claims), self._opened.budget(found)
         runs = [
-            {"run": one.run, "at": one.at, "charge": str(one.charge), "spent": str(one.spent)}
-            | {"odds": odds_factor(one.spent), "plan": _plan_of(entries, one.run)}
+            {"run": one.run, "at": one.at, "charge": str(one.charge), "spent": str(one.spent + found.before[0])}
+            | {"odds": odds_factor(one.spent + found.before[0]), "plan": _plan_of(entries, one.run)}
             for one in timeline.spendings(entries)
         ]
         return {
-            "name": name,
-            "account": account(self._opened, name),
+            "name": found.name,
+            "account": accounts(self._opened)[found.name],
             "odds": odds_factor(budget.spent + budget.reserved),
             "delta": str(budget.delta_spent + budget.delta_reserved),
             "runs": runs[::-1],
-            "picture": timeline.picture(entries, budget.total, budget.reserved, utc_now()),
+            "picture": timeline.picture(entries, budget.total, budget.reserved, utc_now(), found.before[0]),
         }
 
     def left(self, page: int) -> dict[str, Any]:
@@ -90,7 +92,7 @@ class Views:
 
     def audit(self, search: str, page: int) -> dict[str, Any]:
         path = self._opened.home.audit
-        problems = audit.verify(path)
+        problems = self._opened.audit_problems()
         everything = list(audit.readable(path))
         wanted = [entry for entry in reversed(everything) if audit.holds(entry, search)]
         facts = {"problems": problems, "count": len(everything), "search": search}
@@ -115,7 +117,10 @@ class Views:
         }
 
     def rules(self) -> dict[str, Any]:
-        return {"sentences": list(sentences.rules(self._opened.settings)), "file": str(self._opened.home.settings)}
+        return {
+            "sentences": list(sentences.rules(self._opened.settings, self._opened.accounts)),
+            "file": str(self._opened.home.settings),
+        }
 
     def comparison(self, request: Request) -> dict[str, Any]:
         found = comparison.kept(self._opened, request)
@@ -149,7 +154,7 @@ class Views:
         }
 
     def _met(self) -> dict[str, tuple[str, bool]]:
-        plans = [Plan.model_validate_json(request.plan) for request in self._ledger.requests()]
+        plans = [Plan.model_validate_json(request.plan) for request in self._ledger.requests() if request.plan]
         met = {
             member.name: (peer_fingerprint(member.signing_key, member.exchange_key), False)
             for plan in plans

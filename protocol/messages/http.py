@@ -14,6 +14,9 @@ from protocol.text import checked_name
 
 LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
 
+# The last part of a problem's `type` that a party has to tell from others: another answer has been promised or taken.
+OTHER_BYTES = "other-bytes"
+
 # Names go into paths, files and logs: letters, digits and a few marks, no blanks at the ends.
 _NAME = r"^[\w](?:[\w .()&'-]{0,98}[\w.)])?$"
 PartyName = Annotated[str, Field(pattern=_NAME, examples=["hospital-1"]), AfterValidator(checked_name)]
@@ -70,6 +73,13 @@ class OfferBody(Asked):
 
     schema_text: Annotated[str, Field(alias="schema", min_length=2, max_length=1 << 20)]
     rows: Annotated[int, Field(ge=1, le=2 * 10**9, examples=[20000])]
+
+
+class Claim(Asked):
+    """ "My answer to this step will have this SHA-256", with the receipt for it: sent before the answer."""
+
+    digest: Hash
+    receipt: Signature
 
 
 # What parties are told

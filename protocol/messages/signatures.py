@@ -12,6 +12,7 @@ ACCEPTANCE_CONTEXT = b"acceptance of a plan"
 REQUEST = b"request"
 RESPONSE = b"response"
 RECEIPT = b"receipt"
+REFUSAL_RECEIPT = b"receipt of a refusal"  # a role of its own: a refusal costs nothing, and proves no answer
 ENROLMENT = b"enrolment"
 ROTATION = b"rotation"
 
@@ -22,6 +23,7 @@ DIGEST_HEADER = "Subn-Digest"
 SIGNATURE_HEADER = "Subn-Signature"
 RUN_HEADER = "Subn-Run"
 RECEIPT_HEADER = "Subn-Receipt"
+HELD_HEADER = "Subn-Receipts-Held"  # with a task: the number of the party's receipts that the curator holds
 CURATOR_SIGNATURE_HEADER = "Subn-Curator-Signature"
 VERSION_HEADER = "Subn-Version"
 
@@ -45,12 +47,12 @@ def request_text(
     return _joined(method.upper(), target, body_digest, sender, str(time_ms), nonce, version)
 
 
-def response_text(status: int, body: bytes, request_nonce: str, version: str, run: str = "") -> bytes:
+def response_text(status: int, body: bytes, request_nonce: str, version: str, run: str = "", held: str = "") -> bytes:
     """Text that the curator signs under its response to the request with this nonce.
 
-    `version` and `run` are the values of the response's headers, as sent.
+    `version`, `run` and `held` are the values of the response's headers, as sent.
     """
-    return _joined(str(status), digest(body), request_nonce, version, run)
+    return _joined(str(status), digest(body), request_nonce, version, run, held)
 
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:

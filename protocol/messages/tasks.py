@@ -17,7 +17,9 @@ from protocol.plan.plan import LONGEST_NAME, Frozen, Name, Plan
 from protocol.text import checked_name
 
 MAGIC = b"SUBN\x01"
+LARGEST_TASK = 1 << 26  # bytes, with its blob
 LARGEST_HEADER = 1 << 25
+LARGEST_INVITATION = 1 << 22  # bytes: a schema of the largest size, and thousands of members
 
 Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 INDEX_BYTES = 10  # an index in the header, at most, with the marks around it

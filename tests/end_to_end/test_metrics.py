@@ -27,6 +27,8 @@ RUNS: list[Mapping[str, Any]] = [
     {"method": "independent", "epsilon": "1/3"},
 ]
 
+ACCOUNT = {"account": "patients", "datasets": "patients"}
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
@@ -128,10 +130,10 @@ def _check_parties(home: Cluster, manifests: list[Manifest]) -> None:
     for number, (name, found) in enumerate(scraped.items()):
         records = [manifest.parties[number] for manifest in manifests]
         exact = sum((record.spent for record in records), Fraction(0))
-        assert value(found, "subn_party_epsilon_spent", dataset="patients") == float(exact)
-        assert value(found, "subn_party_epsilon_left", dataset="patients") == float(100000000 - exact)
-        assert value(found, "subn_party_epsilon_reserved", dataset="patients") == 0
-        assert value(found, "subn_party_delta_spent", dataset="patients") == 0
+        assert value(found, "subn_party_epsilon_spent", **ACCOUNT) == float(exact)
+        assert value(found, "subn_party_epsilon_left", **ACCOUNT) == float(100000000 - exact)
+        assert value(found, "subn_party_epsilon_reserved", **ACCOUNT) == 0
+        assert value(found, "subn_party_delta_spent", **ACCOUNT) == 0
         assert total(found, "subn_party_answers_total") == sum(len(record.receipts) for record in records)
         assert value(found, "subn_party_requests", state="ended") == len(manifests)
         assert value(found, "subn_party_info", version="0.1.0", party=name) == 1

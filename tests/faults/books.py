@@ -17,6 +17,7 @@ from curator.store.run_records import ReplyRecord
 from curator.store.store import Store
 from party.books import audit
 from party.books.ledger import Ledger
+from party.books.reconciliation import forgotten, unlogged
 from party.home.layout import Home
 from protocol.plan.terms import Terms
 from protocol.run.manifest import verify_manifest
@@ -61,7 +62,7 @@ def check_party(home: Home, terms: Terms, number: int, replies: Sequence[ReplyRe
     ledger = Ledger.open(home.ledger)
     try:
         entries, request = ledger.entries(run=run), ledger.request(run)
-        everything = ledger.entries()
+        everything, noted = ledger.entries(), ledger.log_head()
     finally:
         ledger.close()
     steps = [step for step in terms.steps if number in step.parties]
@@ -75,8 +76,10 @@ def check_party(home: Home, terms: Terms, number: int, replies: Sequence[ReplyRe
         assert sent[run, entry.step, name] == {entry.reply_digest}
     assert request is not None
     assert request.reserved == 0
-    assert audit.verify(home.audit) == []
-    assert audit.unlogged(home.audit, everything) == []
+    assert noted is not None
+    assert audit.verify(home.audit, noted) == []
+    assert unlogged(home.audit, everything) == []
+    assert forgotten(home.audit, everything) == []
     assert {"asked", "judged", "answered"} <= _told(home, run)
 
 

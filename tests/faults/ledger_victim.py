@@ -13,6 +13,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+from party.books.budget import Account, Claims
 from party.books.ledger import Ledger
 
 RUN, STEPS = "run", 5000
@@ -81,7 +82,7 @@ def main(path: Path) -> None:
     ledger = Ledger.open(path)
     facts = {"plan_hash": "p", "dataset": "patients", "plan": "", "schema_text": "", "price": Fraction(1)}
     ledger.ask(RUN, **facts, verdict="accept", reasons=[])
-    ledger.reserve(RUN, Fraction(1))
+    ledger.reserve(RUN, Account("patients", Claims(frozenset({"patients"})), ("patients",), (Fraction(1), Fraction(0))))
     ledger.close()
     for statement in STATEMENTS:
         print(json.dumps(one_death(path, statement, None)), flush=True)

@@ -20,7 +20,7 @@ from party.answering import answering
 from party.answering.answering import Answering
 from party.books.audit import Audit
 from party.books.ledger import Ledger
-from party.curator_link.client import Backoff
+from party.curator_link.client import Backoff, Waiting
 from party.errors import Declined as Refused
 from party.errors import Unreachable
 from party.home import settings
@@ -82,11 +82,18 @@ class Line:
         self._world, self._name = world, name
 
     async def inbox(self, _wait: int, skip: Sequence[str] = ()) -> Any:
-        return self._world.ask(lambda desk: desk.orchestrator.inbox(self._name, tuple(skip)))
+        def look(desk: Desk) -> Waiting | None:
+            found = desk.orchestrator.inbox(self._name, tuple(skip))
+            return None if found is None else Waiting(*found, desk.views.receipts_held(self._name))
+
+        return self._world.ask(look)
 
     async def deliver(self, run: str, step: str, reply: bytes, receipt: bytes) -> None:
         self._world.fate.moment(self._name)
-        self._world.sent[run, step, self._name].add(sha256(reply).hexdigest())
+        digest = sha256(reply).hexdigest()
+        self._world.ask(lambda desk: desk.orchestrator.promise(run, step, self._name, digest, receipt))
+        self._world.fate.moment(self._name)
+        self._world.sent[run, step, self._name].add(digest)
         self._world.ask(lambda desk: desk.orchestrator.deliver(run, step, self._name, reply, receipt))
         self._world.fate.moment(self._name)
 
@@ -109,7 +116,7 @@ class MortalParty:
         fate = self.world.fate
         self.ledger = Ledger.open(self.home.ledger)
         ledger: Any = Mortal(self.ledger, fate, self.name, LEDGER_EFFECTS)
-        log: Any = Mortal(Audit(self.home.audit), fate, self.name, ["append"])
+        log: Any = Mortal(Audit(self.home.audit, heads=self.ledger), fate, self.name, ["append"])
         opened = OpenHome(self.home, settings.load(self.home), OwnKeys(identity(self.number)), ledger, log)
         line: Any = Line(self.world, self.name)
         self.said: list[str] = []

@@ -112,6 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length", 0))
         exchange = Exchange(self.command, self.path, unquote(self.headers.get("Subn-Party", "")), self.rfile.read(size))
         try:
+            if len(exchange.body) < size:  # its sender was killed meanwhile
+                raise Lost
             self.proxy.note(exchange)
             self.proxy.before(exchange)
             kept = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}

@@ -65,11 +65,12 @@ import os, resource, signal, sys
 from fractions import Fraction
 from pathlib import Path
 from party.errors import DiskFull
+from party.books.budget import Account, Claims
 from party.books.ledger import Ledger
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 ledger = Ledger.open(Path(sys.argv[1]))
 ledger.ask("run", plan_hash="p", dataset="d", plan="", schema_text="", price=Fraction(1), verdict="accept", reasons=[])
-ledger.reserve("run", Fraction(1))
+ledger.reserve("run", Account("d", Claims(frozenset({"d"})), ("d",), (Fraction(1), Fraction(0))))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, resource.RLIM_INFINITY))
 for number in range(1000):
     reply = os.urandom(20_000)

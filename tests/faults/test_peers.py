@@ -95,9 +95,10 @@ class Liar:
 
 
 def test_wrong_bytes_end_the_run_and_name_the_liar(cluster):
-    trap = Trap(cluster, "party-2", "correlations", "lost before", of="party-2")
+    trap = Trap(cluster, "party-2", "joining", "after, but heard", of="party-2")
     run = cluster.begin()
     assert trap.sprung.wait(60)
+    cluster.until(lambda: cluster.state(run)["step"] == "correlations")
     state, liar, body = cluster.state(run), Liar(cluster), b"not what was asked"
     receipt = liar.receipt(state["plan_hash"], "correlations", "1/20", body)
     liar.says(lambda line: line.deliver(run, "correlations", body, receipt))

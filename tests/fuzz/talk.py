@@ -20,7 +20,7 @@ from curator.accounts.authentication import Authentication, SignedRequest
 from curator.app import make_app as curator_app
 from curator.errors import CuratorError, CuratorUnreachable
 from curator.operator.client import CuratorClient
-from curator.runs.receipts import check_receipt, cost_of
+from curator.runs.receipts import accepted, promised
 from curator.service import Service
 from party.app import make_app as party_app
 from party.curator_link.client import Curator
@@ -171,8 +171,9 @@ def signed_headers(data: bytes) -> None:
 def receipt(data: bytes) -> None:
     """An answer's bytes and its receipt."""
     signature, _, body = data.partition(b"\n")
-    step = waiting().steps[1]
-    check_receipt(waiting(), 0, step, cost_of(step, 0, "party-1", body), body, unhexed(signature))
+    about = waiting(), 0, waiting().steps[1]
+    promised(*about, digest(body), unhexed(signature), 0)
+    accepted(*about, body, digest(body), unhexed(signature), 0)
 
 
 def unhexed(text: bytes) -> bytes:
@@ -253,10 +254,10 @@ class Answering:
         status, headers, body = answered(self.data)
         if self.is_signed:
             said = httpx.Headers(headers)
-            version, run = said.get(a.VERSION_HEADER, ""), said.get(a.RUN_HEADER, "")
-            text = a.response_text(status, body, request.headers[a.NONCE_HEADER], version, run)
+            named = (said.get(name, "") for name in (a.VERSION_HEADER, a.RUN_HEADER, a.HELD_HEADER))
+            text = a.response_text(status, body, request.headers[a.NONCE_HEADER], *named)
             headers.append((a.CURATOR_SIGNATURE_HEADER.encode(), sign(CURATOR_KEY, a.RESPONSE, text).hex().encode()))
-        return httpx.Response(status, headers=headers, content=body)
+        return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 
 
 @cache

@@ -17,6 +17,7 @@ from party.errors import AnsweredOtherwise, BudgetExhausted, LedgerError
 from protocol.errors import OutOfTurn
 from protocol.messages.http import SentReceipt
 from tests.support.effort import examples
+from tests.support.party import account
 
 TOTAL = Fraction(2)
 DATASETS = ("patients", "staff")
@@ -73,11 +74,11 @@ class LedgerMachine(RuleBasedStateMachine):
         dataset = self.dataset[run]
         room = TOTAL - self.spent_before[dataset] - self._reserved(dataset)
         if self.state[run] == "active" or (self.state[run] == "accepted" and self.price[run] <= room):
-            self.ledger.reserve(run, TOTAL)
+            self.ledger.reserve(run, account(TOTAL, dataset=dataset))
             self.state[run] = "active"
         else:
             expected = BudgetExhausted if self.state[run] == "accepted" else LedgerError
-            self._refused(expected, lambda: self.ledger.reserve(run, TOTAL))
+            self._refused(expected, lambda: self.ledger.reserve(run, account(TOTAL, dataset=dataset)))
 
     @rule(run=runs, step=STEPS, charge=AMOUNTS, request=st.sampled_from("pq"), reply=st.binary(max_size=5))
     def record(self, run, step, charge, request, reply):

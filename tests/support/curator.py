@@ -19,7 +19,7 @@ from curator.runs.ports import Seams
 from curator.runs.run_crypto import PaillierCrypto
 from curator.settings import Settings
 from curator.store.store import Store
-from protocol.messages.signatures import RECEIPT, receipt_text
+from protocol.messages.signatures import RECEIPT, REFUSAL_RECEIPT, receipt_text
 from protocol.messages.tasks import Invitation, Refusal, decode, encode
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
@@ -103,7 +103,8 @@ class Bystander:
         if refused:
             charge = delta = Fraction(0)
         text = receipt_text(terms.plan_hash, step, charge, body, delta)
-        return Outgoing(run, step, body, sign(self.identity.signing, RECEIPT, text))
+        role = REFUSAL_RECEIPT if refused else RECEIPT
+        return Outgoing(run, step, body, sign(self.identity.signing, role, text))
 
 
 @dataclass

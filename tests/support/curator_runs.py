@@ -38,10 +38,12 @@ def outgoing(desk: Desk, number: int, skip: tuple[str, ...] = ()) -> Outgoing:
     return desk.parties[number].handle(*found)
 
 
-def signed(desk: Desk, number: int, sent: Outgoing, body: bytes, charge: Fraction | int = 0) -> Outgoing:
+def signed(
+    desk: Desk, number: int, sent: Outgoing, body: bytes, charge: Fraction | int = 0, role: bytes = RECEIPT
+) -> Outgoing:
     """The same with other bytes and a receipt that fits them."""
     text = receipt_text(desk.views.record(sent.run).plan_hash, sent.step, Fraction(charge), body)
-    return Outgoing(sent.run, sent.step, body, sign(desk.parties[number].identity.signing, RECEIPT, text))
+    return Outgoing(sent.run, sent.step, body, sign(desk.parties[number].identity.signing, role, text))
 
 
 def without_room(desk: Desk, monkeypatch) -> None:

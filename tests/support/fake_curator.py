@@ -69,6 +69,7 @@ class FakeCurator:
         self.deliveries: list[tuple[str, str, str, bytes]] = []  # every PUT that arrived: run, step, party, bytes
         self.requests: list[str] = []
         self.nonces: set[str] = set()
+        self.claims: dict[tuple[str, str, str], str] = {}  # by plan, step and party: the digest of a promised answer
         self.tables: dict[str, bytes] = {}  # published: by run
         self.before: list[Callable[[Request], Response | None]] = []  # faults: may answer in the curator's place
         self.after: list[Callable[[Request, Response], Response]] = []  # faults: may spoil an answer
@@ -125,6 +126,7 @@ class FakeCurator:
         app.middleware("http")(self._checked)
         app.get("/v1/inbox")(self._inbox)
         app.put("/v1/runs/{run}/outbox/{step:path}")(self._outbox)
+        app.put("/v1/runs/{run}/receipts/{step:path}")(self._promise)
         app.get("/v1/runs/mine")(self._mine)
         app.get("/v1/receipts")(self._receipts)
         app.get("/v1/roster")(self._roster)
@@ -152,7 +154,7 @@ class FakeCurator:
             answer = Response(content, inner.status_code, dict(inner.headers))
         nonce = request.headers[a.NONCE_HEADER]
         answer.headers.update({a.VERSION_HEADER: self.version} if self.version else {})
-        said = self.version, answer.headers.get(a.RUN_HEADER, "")
+        said = self.version, answer.headers.get(a.RUN_HEADER, ""), answer.headers.get(a.HELD_HEADER, "")
         signature = sign(self.key, a.RESPONSE, a.response_text(answer.status_code, answer.body, nonce, *said))
         answer.headers[a.CURATOR_SIGNATURE_HEADER] = signature.hex()
         for spoil in self.after:
@@ -201,7 +203,8 @@ class FakeCurator:
         for name, run in self.runs.items():
             task = self.task(run, _sender(request)) if name not in skipped else None
             if task is not None:
-                return Response(task, 200, {a.RUN_HEADER: name}, "application/octet-stream")
+                held = str(len(self.receipts.get(_sender(request), [])))
+                return Response(task, 200, {a.RUN_HEADER: name, a.HELD_HEADER: held}, "application/octet-stream")
         return Response(status_code=204)
 
     async def _outbox(self, run: str, step: str, request: Request) -> Response:
@@ -212,24 +215,41 @@ class FakeCurator:
         if stored == body:
             return Response(status_code=204)
         if stored is not None:
-            return problem(409, f"{name} has answered {step!r} with other bytes")
+            return problem(409, f"{name} has answered {step!r} with other bytes", type="urn:x:problem:other-bytes")
         if self.task(found, name) is None:
             return problem(409, f"{step!r} is not asked of {name}")
         party = [member.name for member in found.terms.plan.members].index(name)
         nothing = Fraction(0)
         costs = ((s.charge(party), s.delta(party)) for s in found.terms.steps if s.name == step)
         charge, delta = next(costs, (nothing, nothing))
-        if isinstance(decode(body, name), Refusal):
+        refuses = isinstance(decode(body, name), Refusal)
+        if refuses:
             charge = delta = nothing
-        signature = request.headers[a.RECEIPT_HEADER]
+        signature, role = request.headers[a.RECEIPT_HEADER], a.REFUSAL_RECEIPT if refuses else a.RECEIPT
         text = a.receipt_text(found.terms.plan_hash, step, charge, body, delta)
-        verify(bytes.fromhex(self.parties[name]["signing_key"]), a.RECEIPT, text, bytes.fromhex(signature))
+        verify(bytes.fromhex(self.parties[name]["signing_key"]), role, text, bytes.fromhex(signature))
         found.stored[step, name] = body
         receipt = {"run": run, "plan": found.terms.plan_hash, "step": step, "charge": str(charge)}
         receipt |= {"delta": str(delta)}
         receipt |= {"digest": hashlib.sha256(body).hexdigest(), "signature": signature}
         self.receipts.setdefault(name, []).append(receipt)
         self.accept(found, name, body)
+        return Response(status_code=204)
+
+    async def _promise(self, run: str, step: str, request: Request) -> Response:
+        name, promised = _sender(request), (await request.json())["digest"]
+        found = self.runs[run]
+        stored = found.stored.get((step, name))
+        known = (
+            self.claims.get((found.terms.plan_hash, step, name))
+            if stored is None
+            else hashlib.sha256(stored).hexdigest()
+        )
+        if known not in (None, promised):
+            return problem(409, f"{name} has answered {step!r} with other bytes", type="urn:x:problem:other-bytes")
+        if known is None and self.task(found, name) is None:
+            return problem(409, f"{step!r} is not asked of {name}")
+        self.claims[found.terms.plan_hash, step, name] = promised
         return Response(status_code=204)
 
     async def _mine(self, request: Request) -> list[dict[str, Any]]:

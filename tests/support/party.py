@@ -8,12 +8,14 @@ import csv
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from crypto.randomness import Stream
 from party.answering.answering import Answering
 from party.books.audit import Audit, entries
+from party.books.budget import Account, Claims
 from party.books.ledger import Ledger
 from party.curator_link.client import Backoff, Curator
 from party.home import settings
@@ -45,7 +47,14 @@ key = "{key}"
 """
 
 
-NO_DELTA = {"delta_total": "0", "delta_spent": "0", "delta_reserved": "0", "delta_left": "0"}
+# Of an account of “patients” alone, with no delta and nothing spent before its ledger.
+ALONE = {"account": "patients", "datasets": ["patients"], "before": "0", "delta_before": "0"}
+NO_DELTA = ALONE | {"delta_total": "0", "delta_spent": "0", "delta_reserved": "0", "delta_left": "0"}
+
+
+def account(limit: Fraction, delta: Fraction = Fraction(0), dataset: str = "patients") -> Account:
+    """The account of one data set, by its name alone."""
+    return Account(dataset, Claims(frozenset({dataset})), (dataset,), (limit, delta))
 
 
 def no_wait(_seconds: float) -> Any:
@@ -107,9 +116,9 @@ class Party:
 
     def __init__(self, home: Home, number: int, curator: FakeCurator, **seams: Any) -> None:
         self.home, self.number, self.fake = home, number, curator
-        self.opened = OpenHome(
-            home, settings.load(home), OwnKeys(identity(number)), Ledger.open(home.ledger), Audit(home.audit)
-        )
+        ledger = Ledger.open(home.ledger)
+        log = Audit(home.audit, heads=ledger)
+        self.opened = OpenHome(home, settings.load(home), OwnKeys(identity(number)), ledger, log)
         self.answering = Answering(self.opened, smallest_key=SMALL_BITS, **seams)
         self.logged: list[tuple[str, dict[str, Any]]] = []
 
@@ -126,8 +135,13 @@ class Party:
     def ledger(self) -> Ledger:
         return self.opened.ledger
 
-    def worker(self, curator: Curator, sleep: Callable[[float], Awaitable[None]] = no_wait) -> Worker:
-        return Worker(self.opened, curator, self.answering, sleep=sleep, backoff=Backoff(0, 0), log=self.log)
+    def worker(
+        self,
+        curator: Curator,
+        sleep: Callable[[float], Awaitable[None]] = no_wait,
+        backoff: Backoff = Backoff(0, 0),  # noqa: B008 - it never changes
+    ) -> Worker:
+        return Worker(self.opened, curator, self.answering, sleep=sleep, backoff=backoff, log=self.log)
 
     def line(self, **changes: Any) -> Curator:
         seams = {"transport": self.fake.transport(), "clock": lambda: NOW, "sleep": no_wait, "tries": 2} | changes

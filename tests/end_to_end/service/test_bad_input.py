@@ -75,8 +75,8 @@ class Raw:
     def deliver(self, run: str, step: str, body: bytes, receipt: bytes) -> httpx.Response:
         return self("PUT", f"/v1/runs/{run}/outbox/{step}", body, headers={a.RECEIPT_HEADER: receipt.hex()})
 
-    def receipt(self, terms: Terms, step: str, body: bytes, charge: Any = 0) -> bytes:
-        return sign(self.own.signing, a.RECEIPT, a.receipt_text(terms.plan_hash, step, charge, body))
+    def receipt(self, terms: Terms, step: str, body: bytes, charge: Any = 0, role: bytes = a.RECEIPT) -> bytes:
+        return sign(self.own.signing, role, a.receipt_text(terms.plan_hash, step, charge, body))
 
 
 @pytest.fixture(scope="module")
@@ -287,7 +287,10 @@ def test_an_acceptance_with_a_foreign_signature_fails_the_run(home: Cluster, raw
 def test_a_refusal_ends_the_run_with_its_reason(home: Cluster, raw: Raw, run: str) -> None:
     terms = terms_of(home, raw)
     body = encode(Refusal(plan=terms.plan_hash, step="joining", reason="our lawyers are away"))
-    assert raw.deliver(run, "joining", body, raw.receipt(terms, "joining", body)).status_code == 204
+    as_an_answer = raw.receipt(terms, "joining", body)
+    refused(raw.deliver(run, "joining", body, as_an_answer), 403, "receipt for 'joining' does not fit")
+    receipt = raw.receipt(terms, "joining", body, role=a.REFUSAL_RECEIPT)
+    assert raw.deliver(run, "joining", body, receipt).status_code == 204
     ended = home.until(run, "refused")
     assert (ended["culprit"], ended["reason"]) == ("raw", "our lawyers are away")
     late = acceptance(raw, terms)

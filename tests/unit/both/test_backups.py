@@ -5,7 +5,9 @@ import shutil
 import subprocess
 import sysconfig
 import tarfile
+import threading
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,12 +18,14 @@ from curator.home import backup as curators
 from curator.home.keys import CuratorKeys
 from curator.settings import Settings
 from curator.store.store import Store
-from party.books.audit import Audit, entries
+from party.books.audit import Audit, entries, tampering
 from party.books.ledger import Ledger
+from party.books.reconciliation import forgotten, unlogged
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.home import backup, keys
 from party.home.layout import Home
 from tests.support.curator import Desk
+from tests.support.party import account
 
 TOML = """
 [datasets.patients]
@@ -109,6 +113,45 @@ def test_a_home_that_knows_more_is_left_alone(home, file, what):
     assert (known(home), home.audit.read_bytes()) == (before, log)
 
 
+def test_a_backup_that_is_made_while_lines_are_written_is_consistent(home, tmp_path):
+    """Ledger and log are two files; each tells how far the other must have come."""
+    ledger = Ledger.open(home.ledger)
+    log = Audit(home.audit, heads=ledger)
+    ledger.decide("run-1", True)
+    ledger.reserve("run-1", account(Fraction(1)))
+    is_over = threading.Event()
+
+    def answer() -> None:
+        for number in range(10_000):
+            if is_over.is_set():
+                return
+            step, charge = f"update/{number}", Fraction(1, 10_000)
+            what = {"mechanism": "count", "request_digest": "q", "kept": b"k"}
+            ledger.record("run-1", step, charge=charge, reply=step.encode(), **what)
+            reply = sha256(step.encode()).hexdigest()
+            told = {"mechanism": "count", "charge": str(charge), "request": "q", "bytes": 5}
+            log.append("answered", run="run-1", step=step, reply=reply, **told)
+
+    writer = threading.Thread(target=answer)
+    writer.start()
+    try:
+        for number in range(10):
+            backup.make(home, tmp_path / f"copy-{number}")
+    finally:
+        is_over.set()
+        writer.join()
+        ledger.close()
+    for number in range(10):
+        new = Home(tmp_path / f"new-{number}")
+        backup.restore(new, tmp_path / f"copy-{number}")
+        copy = Ledger.open(new.ledger)
+        assert tampering(new.audit, copy.log_head()) == []
+        assert forgotten(new.audit, copy.entries()) == []
+        assert len(unlogged(new.audit, copy.entries())) <= 1
+        copy.close()
+    assert len(list(entries(new.audit))) > len(list(entries(Home(tmp_path / "new-0").audit)))
+
+
 def test_rules_and_a_longer_log_stay_when_a_lost_ledger_comes_back(home, file):
     home.settings.write_text(TOML.replace('"4"', '"5"'))
     Audit(home.audit).append("decided", run="run-1", decision="refuse", reason="", by="test")
@@ -151,8 +194,6 @@ def test_no_file_outside_the_home_is_written(home, tmp_path):
     """A backup is only as honest as who had it."""
     outside = tmp_path / "outside"
     data = {"ledger.db": home.ledger.read_bytes(), "../outside": b"x"}
-    from hashlib import sha256
-
     from protocol.exact import canonical_json
 
     files = {name: sha256(content).hexdigest() for name, content in data.items()}

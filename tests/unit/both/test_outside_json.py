@@ -29,11 +29,12 @@ OWN = {
     "party/answering/saved_state.py": "the kept state of a run",
     "party/books/audit.py": "the audit log in the home",
     "party/books/ledger_tables.py": "stored reasons",
+    "party/books/log_file.py": "the audit log in the home",
     "party/comparison/comparison.py": "kept findings in the home",
     "party/home/keys.py": "the keys in the home",
     "party/home/settings.py": "settings that were read as TOML",
     "party/pages/views.py": "stored plans",
-    "party/views.py": "stored plans",
+    "party/views.py": "stored plans and essentials",
 }
 
 

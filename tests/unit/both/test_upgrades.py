@@ -16,7 +16,7 @@ from party.books.ledger import Ledger
 from party.commands.main import main as party_command
 from party.errors import LedgerError
 from tests.support.fake_curator import FakeCurator
-from tests.support.party import make_home, write_keys
+from tests.support.party import account, make_home, write_keys
 
 
 def execute(file: Path, statement: str) -> None:
@@ -43,7 +43,7 @@ def test_an_older_ledger_keeps_what_is_in_it(tmp_path, monkeypatch):
     old = Ledger.open(path)
     facts = {"plan_hash": "0" * 64, "dataset": "patients", "plan": "{}", "schema_text": "", "price": Fraction(1, 3)}
     old.ask("run-1", **facts, verdict="accept", reasons=["every rule allows it"])
-    old.reserve("run-1", Fraction(1))
+    old.reserve("run-1", account(Fraction(1)))
     old.record(
         "run-1", "joining", mechanism="joining", charge=Fraction(1, 7), request_digest="a", reply=b"x", kept=b"k"
     )

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 
 from party import source
 from party.books.ledger import Ledger
-from party.curator_link.client import Declined, Untrusted
+from party.curator_link.client import Untrusted, Waiting
 from party.errors import DiskFull, RolledBack
 from party.rollback import lost
 from protocol.messages.signatures import RUN_HEADER
@@ -153,11 +153,11 @@ def test_the_end_of_a_run_is_noticed_soon(fake, parties):
 
     first = parties[0]
     first.turns(transport=Noting())
-    assert "wait=30" in asked
+    assert asked[0] == "wait=30"
     join(fake, parties)
     asked.clear()
     first.killed().turns(transport=Noting())
-    assert "wait=5" in asked
+    assert asked[0] == "wait=5"
 
 
 def test_other_runs_go_on_while_one_waits_for_the_data_owner(tmp_path, fake):
@@ -188,8 +188,8 @@ def test_a_curator_that_repeats_an_undecided_invitation_is_not_asked_without_end
         async def sleep(seconds: float) -> None:
             slept.append(seconds)
 
-        async def repeat(*_arguments: Any) -> tuple[str, bytes]:
-            return RUN, invitation
+        async def repeat(*_arguments: Any) -> Waiting:
+            return Waiting(RUN, invitation, 0)
 
         async with party.line() as line:
             line.inbox = repeat  # type: ignore[method-assign]
@@ -361,13 +361,20 @@ def test_a_full_disk_pauses_and_spends_nothing(fake, parties, monkeypatch):
     assert len(sent_by(fake, party, "correlations")) == 1
 
 
-def test_an_answer_that_the_curator_does_not_take_is_said(fake, parties):
+def test_other_bytes_for_an_answered_step_stop_the_party_for_good(fake, parties):
+    """Another copy of the home has answered, even if the curator shows no receipt for that."""
     join(fake, parties)
     party = parties[0]
     fake.runs[RUN].stored["correlations", party.name] = b"something else"
-    with pytest.raises(Declined, match="has answered 'correlations' with other bytes"):
+    with pytest.raises(RolledBack, match="the curator knows of other bytes for 'correlations' of 'run-1'"):
         party.turns()
     assert party.logged[-1][0] == "the curator does not take an answer"
+    assert party.ledger.spent("patients") == run_terms().steps[1].charge(0)
+    restarted = party.killed()
+    with pytest.raises(RolledBack, match="stop the other copy for good"):  # a supervisor starts it again
+        restarted.turns(0, start=True)
+    restarted.ledger.resume()
+    restarted.turns(0, start=True)
 
 
 def test_an_answer_to_a_run_that_has_just_ended_is_let_go(fake, parties):

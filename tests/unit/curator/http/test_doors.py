@@ -95,7 +95,7 @@ def test_every_route_that_takes_a_body_knows_its_caller_first() -> None:
     routers = [found for module in modules for found in vars(module).values() if isinstance(found, APIRouter)]
     routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     sending = [route for route in routes if not route.methods <= {"GET", "HEAD"}]
-    assert len(sending) == 16
+    assert len(sending) == 17
     assert [route.path for route in sending if not isinstance(route, AdmittingRoute | PageRoute)] == []
 
 
@@ -103,6 +103,7 @@ def test_every_route_that_takes_a_body_knows_its_caller_first() -> None:
     ("method", "target", "status"),
     [
         ("PUT", "/v1/runs/r/outbox/joining", 401),
+        ("PUT", "/v1/runs/r/receipts/joining", 401),
         ("PUT", "/v1/offers/rows", 401),
         ("POST", "/v1/keys", 401),
         ("POST", "/v1/schemas", 401),

@@ -86,6 +86,32 @@ def test_an_enrolment_with_a_wrong_or_old_code_another_key_or_another_name_is_re
     with_api(desk, story)
 
 
+def test_a_revoked_party_enrols_anew_and_sees_what_its_earlier_keys_have_signed(desk: Desk) -> None:
+    """Its home was lost: what was spent must not be lost with it."""
+
+    async def story(api: Api) -> None:
+        run = await api.create_run()
+        assert await api.answer_one(0)
+        refused(await api.operator("POST", "/v1/parties/codes", json={"name": "party-1"}), 409, "revoke it")
+        assert (await api.operator("POST", "/v1/parties/party-1/revoke")).status_code == 204
+        code, key, old = await new_code(api, "party-1"), SigningKey.generate(), desk.parties[0].identity.signing
+        refused(await api.signed(key, "party-1", "GET", "/v1/receipts"), 401, "not signed with the key")
+        refused(await api.signed(old, "party-1", "POST", "/v1/enrolments", enrolment(code, "party-1", old)), 409, "key")
+        answer = await api.signed(key, "party-1", "POST", "/v1/enrolments", enrolment(code, "party-1", key))
+        assert answer.status_code == 201
+        (told,) = (await api.signed(key, "party-1", "GET", "/v1/receipts")).json()
+        assert (told["run"], told["step"]) == (run, "joining")
+        refused(await api.signed(old, "party-1", "GET", "/v1/receipts"), 401, "not signed with the key")
+        assert [one["name"] for one in (await api.signed(key, "party-1", "GET", "/v1/roster")).json()] == [
+            "party-1",
+            "party-2",
+            "party-3",
+        ]
+        assert not [one for one in desk.orchestrator.registry.offers() if one.party == "party-1"]
+
+    with_api(desk, story)
+
+
 def rotation(name: str, key: SigningKey, signer: SigningKey) -> dict[str, str]:
     keys = {"signing_key": key.public.hex(), "exchange_key": ExchangeKey.generate().public.hex()}
     return keys | {"signature": sign(signer, a.ROTATION, canonical_json({"name": name} | keys)).hex()}
@@ -186,9 +212,10 @@ def test_every_answer_to_a_party_carries_the_curators_signature_for_its_nonce(de
             own = next(nonce) * 20
             answer = await api.party(0, method, target, nonce=own)
             signature = bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER])
-            said = answer.headers[a.VERSION_HEADER], answer.headers.get(a.RUN_HEADER, "")
+            run_and_held = answer.headers.get(a.RUN_HEADER, ""), answer.headers.get(a.HELD_HEADER, "")
+            said = answer.headers[a.VERSION_HEADER], *run_and_held
             verify(key, a.RESPONSE, a.response_text(answer.status_code, answer.content, own, *said), signature)
-            for other in (("2", said[1]), (said[0], "another-run")):
+            for other in (("2", *said[1:]), (said[0], "another-run", said[2]), (*said[:2], "7")):
                 text = a.response_text(answer.status_code, answer.content, own, *other)
                 with pytest.raises(BrokenSeal):
                     verify(key, a.RESPONSE, text, signature)

@@ -13,6 +13,7 @@ from curator.errors import (
     RunEnded,
 )
 from curator.runs import live_run, orchestrator
+from protocol.messages.signatures import REFUSAL_RECEIPT
 from protocol.messages.tasks import Refusal, decode, encode
 from tests.support.curator import Outgoing
 from tests.support.curator_runs import DAY, PLAIN, column, kinds, outgoing, signed, state, without_room
@@ -81,7 +82,7 @@ def refused_by_second(desk, run, culprit):
     task = decode(desk.orchestrator.inbox("party-2")[1], "curator")
     reason = f"{culprit}: its share of the group key does not open"
     refusal = encode(Refusal(plan=task.plan, step=task.step, reason=reason, culprit=culprit))
-    desk.deliver(desk.parties[1], signed(desk, 1, Outgoing(run, task.step, b"", b""), refusal))
+    desk.deliver(desk.parties[1], signed(desk, 1, Outgoing(run, task.step, b"", b""), refusal, role=REFUSAL_RECEIPT))
     return desk.views.run(run)
 
 

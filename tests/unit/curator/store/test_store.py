@@ -152,7 +152,7 @@ def test_an_older_database_keeps_what_is_in_it(url, version):
     engine = make_engine(url)
     migrate(engine, MIGRATIONS[:version])
     with engine.begin() as db:
-        db.execute(text("INSERT INTO schemas VALUES ('h', 'title', '{}', 5)"))
+        db.execute(text("INSERT INTO schemas (hash, title, text, created) VALUES ('h', 'title', '{}', 5)"))
         db.execute(
             text("INSERT INTO parties (name, signing_key, exchange_key, enrolled) VALUES ('p', x'01', x'02', 7)")
         )

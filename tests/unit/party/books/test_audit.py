@@ -2,17 +2,18 @@ import errno
 import hashlib
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
-from fractions import Fraction
+from contextlib import closing
 
 import pytest
 
-from party.books import audit
-from party.books.audit import FIRST, Audit, entries, unlogged, verify
-from party.books.ledger_tables import RECOVERED, Entry
-from party.errors import DiskFull, LedgerError, Unreadable
+from party.books import audit, log_file
+from party.books.audit import FIRST, Audit, entries, verify
+from party.books.ledger import Ledger
+from party.errors import DiskFull, LedgerError, RolledBack, Unreadable
 
 
 @pytest.fixture
@@ -66,8 +67,8 @@ def test_a_log_goes_on_in_another_process(log, path):
 
 
 def test_a_line_longer_than_what_is_read_at_once_is_chained(log, path):
-    log.append("stopped", reason="x" * 3 * audit.BLOCK)
-    log.append("stopped", reason="y" * (audit.BLOCK - 100))
+    log.append("stopped", reason="x" * 3 * log_file.BLOCK)
+    log.append("stopped", reason="y" * (log_file.BLOCK - 100))
     log.append("stopped", reason="z")
     assert verify(path) == []
 
@@ -158,6 +159,7 @@ def test_a_place_where_no_log_can_be_is_said_to_be_so(tmp_path):
 
 WRITER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from party.books.audit import Audit
 for number in range(40):
@@ -172,18 +174,114 @@ def test_processes_that_write_at_once_make_one_chain(path):
     assert verify(path) == []
 
 
-def test_answers_that_the_log_does_not_tell_of_are_named(log, path):
-    def answer(step, mechanism="count"):
-        return Entry("patients", "run-1", "p", step, mechanism, Fraction(1), "q", f"digest of {step}", 5, "now")
-
-    log.append("answered", run="run-1", step="a", mechanism="count", charge="1", request="q", reply="digest of a")
-    answers = [answer("a"), answer("b"), answer("c", RECOVERED)]
-    assert unlogged(path, answers) == [answers[1]]
+# A missing end: the ledger keeps the length and the last hash
 
 
-@pytest.mark.parametrize("damaged", [b"not JSON\n", b"\xff\xfe\n"])
-def test_a_log_with_a_damaged_line_cannot_say_what_is_missing_in_it(path, log, damaged):
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.db")
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+def noting(path, ledger):
+    return Audit(path, now=lambda: "2030-01-02T03:04:05", heads=ledger)
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_log_that_was_cut_at_a_lines_end_is_not_whole(noting, ledger, path, left):
+    three(noting)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
+    assert verify(path) == []  # it looks whole by itself
+    told = f"{path}: has {left} lines, the ledger knows of 3: its end was cut off or all was removed"
+    assert verify(path, ledger.log_head()) == [told]
+
+
+def test_a_log_that_was_removed_is_missed(noting, ledger, path):
+    three(noting)
+    path.unlink()
+    assert "has 0 lines, the ledger knows of 3" in verify(path, ledger.log_head())[0]
+
+
+@pytest.mark.parametrize("grown", [1, 2, 3])
+def test_a_log_that_was_cut_does_not_grow_whole_again(noting, ledger, path, grown):
+    """Lines that follow the cut make neither the length nor the hash good."""
+    three(noting)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
+    for number in range(grown):
+        noting.append("stopped", reason=str(number))
+    assert ledger.log_head().lines == 3
+    problem = "has 2 lines" if grown == 1 else "line 3: is not the line that the ledger has noted"
+    assert problem in verify(path, ledger.log_head())[0]
+
+
+def test_a_log_goes_on_from_a_missing_end_when_its_owner_knows_and_says_so_itself(noting, ledger, path):
+    three(noting)
+    noted = ledger.log_head()
+    path.write_bytes(b"")
+    noting.go_on()
+    noting.append("stopped", reason="asked to")
+    assert verify(path, ledger.log_head()) == []
+    first, last = entries(path)
+    assert (first["event"], first["lines"], first["last"]) == ("continued", 3, noted.last)
+    assert last["event"] == "stopped"
+    noting.go_on()  # nothing is missing now
+    assert len(list(entries(path))) == 2
+
+
+def test_a_kill_between_line_and_note_is_caught_up_with(noting, ledger, path, log):
+    three(noting)
+    log.append("stopped", reason="the ledger was not told")
+    assert verify(path, ledger.log_head()) == []
+    noting.append("started", version="1")
+    assert ledger.log_head().lines == 5
+
+
+def test_an_unfinished_line_is_no_missing_end_but_hides_none(noting, ledger, path):
+    three(noting)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"at":"20')
+    assert audit.tampering(path, ledger.log_head()) == []
+    path.write_bytes(whole[:-5])
+    (cut,) = audit.tampering(path, ledger.log_head())
+    assert "has 2 lines, the ledger knows of 3" in cut
+
+
+def test_a_ledger_that_is_set_back_while_it_is_open_is_found_at_the_next_line(noting, ledger, path, tmp_path):
+    noting.append("started", version="1")
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as live, closing(sqlite3.connect(tmp_path / "old.db")) as old:
+        live.backup(old)
+        three(noting)
+        old.backup(live)
+    assert ledger.log_head().lines == 1
+    with pytest.raises(RolledBack, match="was set back while this party was served: start the service again"):
+        noting.append("stopped", reason="asked to")
+
+
+def test_a_ledger_that_has_noted_nothing_takes_the_log_as_it_is(log, noting, ledger, path):
+    """A home of an older program."""
     three(log)
-    path.write_bytes(path.read_bytes() + damaged)
-    with pytest.raises(Unreadable, match=r"a line is no entry of this log.*keep it as it is.*move it away"):
-        unlogged(path, [])
+    assert ledger.log_head() is None
+    noting.append("started", version="1")
+    assert ledger.log_head().lines == 4
+
+
+NOTER = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from party.books.audit import Audit
+from party.books.ledger import Ledger
+path = Path(sys.argv[1])
+audit = Audit(path, heads=Ledger.open(path.with_name("ledger.db")))
+for number in range(20):
+    audit.append("stopped", reason=str(number))
+"""
+
+
+def test_processes_that_write_at_once_leave_the_last_line_noted(noting, ledger, path):
+    writers = [subprocess.Popen([sys.executable, "-c", NOTER, str(path)]) for _ in range(3)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert ledger.log_head().lines == 60
+    assert verify(path, ledger.log_head()) == []

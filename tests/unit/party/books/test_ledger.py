@@ -4,16 +4,20 @@ import shutil
 import sqlite3
 import stat
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from party.books.ledger import REFUSAL, Ledger
-from party.books.ledger_tables import APPLICATION, MIGRATIONS, RECOVERED
+from party.books.budget import Claims
+from party.books.ledger import Ledger
+from party.books.ledger_tables import APPLICATION, MIGRATIONS, RECOVERED, REFUSAL
 from party.errors import AnsweredOtherwise, BudgetExhausted, DiskFull, LedgerError, PolicyRefusal, Unreadable
 from protocol.errors import OutOfTurn, PeerError
 from protocol.messages.http import SentReceipt
+from tests.support.party import account
 
+PATIENTS = Claims(frozenset({"patients"}))
 HALF, THIRD, ONE = Fraction(1, 2), Fraction(1, 3), Fraction(1)
 
 
@@ -36,7 +40,7 @@ def ask(ledger, run="run-1", price=ONE, verdict="accept", dataset="patients", pl
 
 def begin(ledger, run="run-1", price=ONE, total=Fraction(4)):
     ask(ledger, run, price)
-    return ledger.reserve(run, total)
+    return ledger.reserve(run, account(total))
 
 
 def record(ledger, run="run-1", step="correlations", charge=HALF, request="q", reply=b"bytes", kept=b"state"):
@@ -108,7 +112,11 @@ def test_the_policy_s_refusal_is_not_overruled(ledger):
 
 
 def test_a_run_that_nobody_heard_of_is_no_run(ledger):
-    for act in (lambda: ledger.decide("x", True), lambda: ledger.reserve("x", ONE), lambda: record(ledger, "x")):
+    for act in (
+        lambda: ledger.decide("x", True),
+        lambda: ledger.reserve("x", account(ONE)),
+        lambda: record(ledger, "x"),
+    ):
         with pytest.raises(LedgerError, match="the ledger knows no run 'x'"):
             act()
     assert ledger.kept("x") is None
@@ -118,7 +126,7 @@ def test_the_whole_price_is_set_aside_before_anything_is_spent(ledger):
     request = begin(ledger, price=Fraction(3, 4))
     assert (request.state, request.reserved) == ("active", Fraction(3, 4))
     assert (ledger.spent("patients"), ledger.reserved("patients")) == (0, Fraction(3, 4))
-    assert ledger.reserve("run-1", Fraction(0)) == request  # again: it is set aside already
+    assert ledger.reserve("run-1", account(Fraction(0))) == request  # again: it is set aside already
 
 
 def test_a_third_three_times_is_exactly_all_and_not_a_hair_more(ledger):
@@ -139,7 +147,7 @@ def test_a_lowered_total_leaves_nothing_rather_than_less(ledger):
 def test_data_sets_have_accounts_of_their_own(ledger):
     begin(ledger, "a", ONE, total=ONE)
     ask(ledger, "b", dataset="staff")
-    ledger.reserve("b", ONE)
+    ledger.reserve("b", account(ONE, dataset="staff"))
     record(ledger, "b", charge=THIRD)
     assert (ledger.spent("patients"), ledger.reserved("patients")) == (0, 1)
     assert (ledger.spent("staff"), ledger.reserved("staff")) == (THIRD, Fraction(2, 3))
@@ -149,7 +157,7 @@ def test_data_sets_have_accounts_of_their_own(ledger):
 def test_only_an_accepted_run_begins(ledger, verdict):
     ask(ledger, verdict=verdict)
     with pytest.raises(LedgerError, match="only an accepted run can begin"):
-        ledger.reserve("run-1", ONE)
+        ledger.reserve("run-1", account(ONE))
 
 
 def test_an_answer_moves_its_charge_from_reserved_to_spent(ledger):
@@ -191,7 +199,7 @@ def test_nothing_is_answered_before_the_run_is_active_or_after_it_ended(ledger):
     ask(ledger)
     with pytest.raises(OutOfTurn, match="curator: asks for 'correlations' of 'run-1', which is accepted"):
         record(ledger)
-    ledger.reserve("run-1", ONE)
+    ledger.reserve("run-1", account(ONE))
     record(ledger)
     ledger.settle("run-1", "cancelled")
     with pytest.raises(OutOfTurn, match="which is ended"):
@@ -208,7 +216,7 @@ def test_settling_frees_what_is_unspent_and_destroys_the_secrets(ledger):
     assert (ledger.spent("patients"), ledger.reserved("patients")) == (THIRD, 0)
     assert ledger.settle("run-1", "finished") == settled
     with pytest.raises(LedgerError, match="is ended: only an accepted run"):
-        ledger.reserve("run-1", ONE)
+        ledger.reserve("run-1", account(ONE))
 
 
 ENDS = {
@@ -263,7 +271,7 @@ def test_an_invitation_for_no_data_set_can_be_refused(ledger):
     assert ledger.answered("run-1", "joining").reply == b"no"
     ask(ledger, "run-2", verdict="accept", dataset=None)
     with pytest.raises(LedgerError, match="only an accepted run"):
-        ledger.reserve("run-2", ONE)
+        ledger.reserve("run-2", account(ONE))
 
 
 def test_entries_tell_everything_of_one_data_set_or_run(ledger):
@@ -284,8 +292,8 @@ def test_entries_tell_everything_of_one_data_set_or_run(ledger):
         5,
         hashlib.sha256(b"bytes").hexdigest(),
     )
-    assert [entry.run for entry in ledger.entries("patients")] == ["a", "b"]
-    assert ledger.entries("staff") == []
+    assert [entry.run for entry in ledger.entries(PATIENTS)] == ["a", "b"]
+    assert ledger.entries(Claims(frozenset({"staff"}))) == []
 
 
 # Durability
@@ -312,7 +320,7 @@ _PRAGMAS = {
     "synchronous": 2,
     "foreign_keys": 1,
     "secure_delete": 1,
-    "user_version": 2,
+    "user_version": 3,
     "application_id": APPLICATION,
 }
 
@@ -391,9 +399,9 @@ def test_two_connections_never_spend_the_same_money(ledger, path):
     other = Ledger.open(path)
     for run in "ab":
         ask(ledger, run, price=Fraction(2, 3))
-    ledger.reserve("a", ONE)
+    ledger.reserve("a", account(ONE))
     with pytest.raises(BudgetExhausted):
-        other.reserve("b", ONE)
+        other.reserve("b", account(ONE))
     other.close()
 
 
@@ -449,8 +457,8 @@ def test_an_older_version_s_ledger_keeps_what_is_in_it_and_owes_no_delta(path):
         raw.execute("INSERT INTO recovered VALUES ('lost', 'p', 'initial/1', 'patients', '1/3', 'd', 'then')")
     raw.close()
     ledger = Ledger.open(path)
-    assert ledger.spent_amounts("patients") == (Fraction(5, 6), 0)
-    assert ledger.reserved_amounts("patients") == (HALF, 0)
+    assert ledger.spent_amounts(PATIENTS) == (Fraction(5, 6), 0)
+    assert ledger.reserved_amounts(PATIENTS) == (HALF, 0)
     assert [(entry.step, entry.charge, entry.delta) for entry in ledger.entries()] == [
         ("correlations", HALF, 0),
         ("initial/1", THIRD, 0),
@@ -458,6 +466,100 @@ def test_an_older_version_s_ledger_keeps_what_is_in_it_and_owes_no_delta(path):
     with pytest.raises(BudgetExhausted, match="a delta of 1/1000"):
         spend(ledger, "old", "update/1", HALF, TINY)
     ledger.close()
+
+
+# Accounts
+
+
+def claims(names=(), sources=(), budgets=()):
+    return Claims(frozenset(names), frozenset(sources), frozenset(budgets))
+
+
+def spent_as(ledger, run, dataset, source="", budget="", charge=THIRD):
+    ledger.ask(
+        run,
+        plan_hash=hash_of(run),
+        dataset=dataset,
+        source=source,
+        budget=budget,
+        plan="{}",
+        schema_text="[]",
+        price=ONE,
+        verdict="accept",
+        reasons=(),
+    )
+    ledger.reserve(run, account(ONE, dataset=dataset))
+    record(ledger, run, charge=charge)
+
+
+@pytest.mark.parametrize(
+    "claimed", [claims(["a"]), claims(sources=["s"]), claims(budgets=["b"]), claims(["a"], ["s"], ["b"])]
+)
+def test_a_charge_is_found_by_its_name_its_source_or_its_budget_and_counted_once(ledger, claimed):
+    spent_as(ledger, "run-1", "a", "s", "b")
+    spent_as(ledger, "run-2", "other", "t")
+    assert ledger.spent_amounts(claimed) == (THIRD, 0)
+    assert ledger.reserved_amounts(claimed) == (Fraction(2, 3), 0)
+    assert [entry.run for entry in ledger.entries(claimed)] == ["run-1"]
+
+
+def test_what_nobody_claims_is_named_with_what_is_set_aside_for_it(ledger):
+    spent_as(ledger, "run-1", "a", "s", charge=THIRD)
+    spent_as(ledger, "run-2", "b", "t")
+    ledger.settle("run-2", "failed")
+    ledger.acknowledge([receipt("lost", "correlations")], "b")
+    ask(ledger, "run-3", dataset="c", verdict="refuse")
+    ledger.decline("run-3", "joining", request_digest="r", reply=b"no", reason="no")
+    assert ledger.unclaimed(claims(["d"])) == {"a": (1, 0), "b": (Fraction(5, 6), 0)}
+    assert ledger.unclaimed(claims(["b"], ["s"])) == {}
+    assert ledger.unclaimed(claims(sources=["", "t"])) == {"a": (1, 0), "b": (HALF, 0)}  # a lost run has no source
+
+
+def test_what_was_spent_before_this_ledger_counts(ledger):
+    ask(ledger, "run-1", price=ONE)
+    with pytest.raises(BudgetExhausted, match=r"costs 1, but of the 3/2 that 'patients' may spend only 1/2 is left"):
+        ledger.reserve("run-1", replace(account(Fraction(3, 2)), before=(ONE, Fraction(0))))
+    assert ledger.reserve("run-1", replace(account(Fraction(2)), before=(ONE, Fraction(0)))).state == "active"
+
+
+def test_a_lost_answer_is_charged_with_source_and_budget_of_its_run(ledger):
+    spent_as(ledger, "run-1", "a", "s", "b", charge=Fraction(0))
+    ledger.acknowledge([receipt("run-1", "parameters")], "other", "t", "u")
+    ledger.acknowledge([receipt("unknown", "parameters", THIRD)], "other", "t", "u")
+    assert ledger.spent_amounts(claims(budgets=["b"])) == (HALF, 0)
+    assert ledger.spent_amounts(claims(sources=["t"])) == (THIRD, 0)
+
+
+def test_a_ledger_of_the_second_version_keeps_every_charge_under_its_name(path):
+    with sqlite3.connect(path) as raw:
+        for statement in (*MIGRATIONS[0], *MIGRATIONS[1]):
+            raw.execute(statement)
+        raw.execute(f"PRAGMA application_id = {APPLICATION}")
+        raw.execute("PRAGMA user_version = 2")
+        raw.execute(
+            "INSERT INTO requests "
+            "(run, plan_hash, dataset, plan, schema_text, price, verdict, reasons, state, at, delta) "
+            "VALUES ('old', 'h', 'patients', '{}', '[]', '1', 'accept', '[]', 'active', 'then', '1/100')"
+        )
+        raw.execute("INSERT INTO answers VALUES ('old', 'joining', 'count', '1/2', 'q', 'r', x'00', 'then', '1/1000')")
+        raw.execute("INSERT INTO recovered VALUES ('lost', 'p', 'initial/1', 'staff', '1/3', 'd', 'then', '0')")
+    raw.close()
+    ledger = Ledger.open(path)
+    assert ledger.spent_amounts(PATIENTS) == (HALF, TINY)
+    assert ledger.reserved_amounts(PATIENTS) == (HALF, Fraction(9, 1000))
+    assert ledger.unclaimed(PATIENTS) == {"staff": (THIRD, 0)}
+    assert ledger.log_head() is None
+    assert (ledger.stopped(), ledger.fruitless(), ledger.folded()) == ("", 0, 0)
+    ledger.close()
+
+
+def test_a_ledger_that_was_stopped_stays_so(ledger, path):
+    ledger.stop("another copy answers")
+    again = Ledger.open(path)
+    assert again.stopped() == "another copy answers"
+    again.resume()
+    assert ledger.stopped() == ""
+    again.close()
 
 
 # Deltas
@@ -477,7 +579,7 @@ def with_delta(ledger, run="run-1", price=ONE, delta=TINY, totals=(Fraction(4), 
         verdict="accept",
         reasons=(),
     )
-    return ledger.reserve(run, *totals)
+    return ledger.reserve(run, account(*totals))
 
 
 def spend(ledger, run, step, charge, delta):
@@ -491,14 +593,14 @@ def test_deltas_are_set_aside_spent_and_freed_like_epsilons(ledger):
     assert (request.delta, request.reserved_delta, request.spent_delta) == (TINY, TINY, 0)
     spend(ledger, "run-1", "correlations", HALF, TINY)
     spend(ledger, "run-1", "parameters", THIRD, Fraction(0))
-    assert ledger.spent_amounts("patients") == (Fraction(5, 6), TINY)
-    assert ledger.reserved_amounts("patients") == (Fraction(1, 6), 0)
+    assert ledger.spent_amounts(PATIENTS) == (Fraction(5, 6), TINY)
+    assert ledger.reserved_amounts(PATIENTS) == (Fraction(1, 6), 0)
     assert [entry.delta for entry in ledger.entries()] == [TINY, 0]
     with_delta(ledger, "run-2")
     ledger.settle("run-2", "failed")
-    assert ledger.spent_amounts("patients") == (Fraction(5, 6), TINY)
+    assert ledger.spent_amounts(PATIENTS) == (Fraction(5, 6), TINY)
     ledger.settle("run-1", "finished")
-    assert ledger.reserved_amounts("patients") == (0, 0)
+    assert ledger.reserved_amounts(PATIENTS) == (0, 0)
 
 
 def test_a_delta_that_is_not_set_aside_is_not_spent(ledger):
@@ -526,7 +628,7 @@ def test_a_lost_answer_is_charged_with_its_delta(ledger):
     lost = receipt("lost", "correlations").model_copy(update={"delta": TINY})
     assert ledger.check_against([lost]) == [lost]
     ledger.acknowledge([lost], "patients")
-    assert ledger.spent_amounts("patients") == (HALF, TINY)
+    assert ledger.spent_amounts(PATIENTS) == (HALF, TINY)
     assert ledger.check_against([lost]) == []
     assert ledger.check_against([lost.model_copy(update={"delta": Fraction(0)})]) != []
 
@@ -536,7 +638,7 @@ def test_a_newer_version_s_ledger_is_refused(ledger, path):
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    with pytest.raises(Unreadable, match="its version is 99, this program knows 2: update the program"):
+    with pytest.raises(Unreadable, match="its version is 99, this program knows 3: update the program"):
         Ledger.open(path)
 
 
@@ -589,7 +691,7 @@ def test_what_an_empty_ledger_owes_is_charged_to_the_data_set_that_the_owner_nam
     assert ledger.check_against(lost) == lost
     ledger.acknowledge(lost, "patients")
     assert ledger.spent("patients") == Fraction(5, 6)
-    assert ledger.entries("patients", "a")[0].charge in (HALF, THIRD)
+    assert ledger.entries(PATIENTS, "a")[0].charge in (HALF, THIRD)
 
 
 def test_a_run_of_the_lost_ledger_is_never_joined_again(ledger):

@@ -172,13 +172,13 @@ def test_it_tries_again_with_a_fresh_nonce_until_somebody_answers(fake, waits):
     assert len(fake.requests) == 3
     assert len(waits.slept) == 2
     assert [event for event, _ in logged] == ["waiting for the curator"] * 2
-    assert logged[0][1]["reason"] == f"{URL} says 503: try later"
+    assert logged[0][1]["reason"] == f"{URL} says 503"
     assert [fields["tries"] for _, fields in logged] == [1, 2]
 
 
 def test_it_gives_up_after_the_given_tries(fake, waits):
     fake.before.append(failing(10, 500))
-    with pytest.raises(Unreachable, match="says 500: try later"):
+    with pytest.raises(Unreachable, match=r"says 500$"):
         ask(line(fake, waits), "my_runs")
     assert len(fake.requests) == 3
 

@@ -8,6 +8,7 @@ from fastapi import Request, Response
 from hypothesis import given
 from hypothesis import strategies as st
 
+import party.curator_link.answers
 import party.curator_link.client
 from curator.http import dependencies as callers
 from party.curator_link.client import Curator
@@ -114,7 +115,8 @@ def test_nobody_on_the_way_changes_the_version_that_the_curator_speaks(said: str
 
 
 def test_a_party_that_has_grown_out_of_the_curators_version_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(party.curator_link.client, "SPOKEN", Versions(2, 4))
+    for module in (party.curator_link.client, party.curator_link.answers):
+        monkeypatch.setattr(module, "SPOKEN", Versions(2, 4))
     fake = FakeCurator()
     fake.know("party-1", identity(0).signing.public, identity(0).exchange.public)
     with pytest.raises(Declined, match=r"the caller versions 2 to 4: bring the curator up to date"):

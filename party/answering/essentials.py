@@ -1,0 +1,49 @@
+"""The essentials of an invitation: what its data owner is shown, and what stays of it when it came to nothing.
+
+It does not know the data owner's rules or the ledger. All of it is public.
+"""
+
+from typing import Any
+
+from party.home.keys import peer_fingerprint
+from protocol.errors import SchemaError
+from protocol.exact import canonical_json
+from protocol.messages.tasks import Invitation
+from protocol.plan.plan import Member, Plan
+from protocol.tables.schema import Schema
+
+MOST_PARTIES = 20  # whose names stay
+_LONGEST_TITLE = 200
+
+
+def essentials(plan: Plan, schema: Schema | None) -> dict[str, Any]:
+    return {
+        "title": schema.title if schema else "",
+        "columns": len(schema.names) if schema else 0,
+        "method": plan.method,
+        "noise": plan.noise,
+        "insiders": plan.insiders,
+        "synthetic_rows": plan.rows,
+        "parties": [_member(member) for member in plan.members],
+        "more_parties": 0,
+        "privacy": plan.privacy,
+    }
+
+
+def kept_of(invitation: Invitation) -> str:
+    """The essentials as JSON, of a bounded length whatever the invitation holds."""
+    try:
+        schema = Schema.parse(invitation.schema_text)
+    except SchemaError:
+        schema = None
+    plan = invitation.proposal
+    few = plan.model_copy(update={"members": plan.members[:MOST_PARTIES]})
+    found = essentials(few, schema)
+    found["title"] = found["title"][:_LONGEST_TITLE]
+    found["more_parties"] = plan.parties - few.parties
+    return canonical_json(found).decode()
+
+
+def _member(member: Member) -> dict[str, Any]:
+    fingerprint = peer_fingerprint(member.signing_key, member.exchange_key)
+    return {"name": member.name, "rows": member.rows, "fingerprint": fingerprint}
