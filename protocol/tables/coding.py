@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
-from protocol.tables import fields
-from protocol.tables.attributes import Attribute, Numeric, first_duplicate, quoted
+from protocol.tables.attributes import AttributeBase, Ranged, first_duplicate, quoted
 from protocol.tables.domain import Codes
-from protocol.tables.fields import ABOVE, BELOW, WHAT, FieldReader
+from protocol.tables.fields import FieldReader
+from protocol.tables.kinds.attribute import ABOVE, BELOW, EARLY, LATE, WHAT
 from protocol.tables.schema import Schema
 
 Rule = Literal["refuse", "clamp", "missing"]
@@ -130,9 +130,9 @@ def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
 
 
 def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[list[str]]:
-    """The text of every code, by attribute; a number is drawn uniformly from its bin."""
+    """The text of every code, by attribute; a number or a date is drawn uniformly from its category."""
     columns = zip(schema.attributes, codes, strict=True)
-    return [fields.labels(attribute, column, stream) for attribute, column in columns]
+    return [attribute.texts(column, stream) for attribute, column in columns]
 
 
 def _batches(rows: Rows) -> Iterator[list[Sequence[str]]]:
@@ -141,15 +141,16 @@ def _batches(rows: Rows) -> Iterator[list[Sequence[str]]]:
         yield batch
 
 
-def _replacements(attribute: Attribute, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
+def _replacements(attribute: AttributeBase, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
     """The code that replaces each class of bad value, by the data owner's rule."""
     for_all = isinstance(out_of_range, str)
     rule = out_of_range if isinstance(out_of_range, str) else out_of_range.get(attribute.name, "refuse")
-    if rule == "clamp" and isinstance(attribute, Numeric):
-        return {ABOVE: attribute.categories - 1, BELOW: 0}
+    if rule == "clamp" and isinstance(attribute, Ranged):
+        last = attribute.categories - 1
+        return {ABOVE: last, LATE: last, BELOW: 0, EARLY: 0}
     if rule == "missing" and attribute.missing:
         return dict.fromkeys(WHAT, attribute.categories)
     if rule != "refuse" and not for_all:
-        needed = "numbers" if rule == "clamp" else "a missing token in the schema"
+        needed = "numbers or dates" if rule == "clamp" else "a missing token in the schema"
         raise OperatorError(f"The rule {rule} for {quoted(attribute.name)} needs {needed}; choose another rule.")
     return {}

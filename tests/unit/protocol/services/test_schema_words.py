@@ -1,8 +1,10 @@
-"""The schema that is asked beside the one that is held: every difference shows."""
+"""Two schemas beside each other: every difference shows, and every kind reads as words."""
 
 import json
 
-from party.pages.schema_diff import in_words, lines
+import pytest
+
+from protocol.services.schema_words import in_words, lines
 from protocol.tables.schema import Schema
 from tests.support.small_runs import MIXED
 
@@ -49,3 +51,30 @@ def test_attributes_in_words() -> None:
 def test_long_lists_are_cut() -> None:
     many = Schema.parse({"attributes": [{"name": "a", "kind": "categorical", "values": [str(i) for i in range(1008)]}]})
     assert in_words(many.attributes[0]) == "0, 1, 2, 3, 4, 5, 6, 7 and 1,000 more"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"kind": "boolean", "true": ["yes"], "false": ["no"], "missing": [""]}, "no, yes, or missing"),
+        ({"kind": "categorical", "values": ["a", "b"], "other": "rest"}, "a, b, rest for all others"),
+        ({"kind": "integer", "min": 0, "max": 9}, "whole numbers from 0 to 9"),
+        (
+            {"kind": "real", "min": 0, "max": 1000, "bins": 7, "scale": "sqrt", "unit": "euro"},
+            "numbers from 0 to 1000 euro in 7 bins on a square-root scale",
+        ),
+        ({"kind": "real", "edges": [0, 1.5, 10]}, "numbers from 0 to 10, divided at 1.5"),
+        ({"kind": "real", "edges": [0, 1]}, "numbers from 0 to 1"),
+        (
+            {"kind": "date", "min": "2019", "max": "2020-02", "resolution": "month", "format": "%d.%m.%Y"},
+            "dates from 2019-01-01 to 2020-02-29 by months, written as %d.%m.%Y",
+        ),
+        (
+            {"kind": "datetime", "edges": ["2019", "2020", "2020"]},
+            "times from 2019-01-01T00:00:00 to 2020-12-31T23:59:59 by 2 parts, written as %Y-%m-%d %H:%M:%S",
+        ),
+    ],
+)
+def test_every_kind_in_words(fields: dict[str, object], words: str) -> None:
+    [attribute] = Schema.parse({"attributes": [{"name": "x", **fields}]}).attributes
+    assert in_words(attribute) == words
