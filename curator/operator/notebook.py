@@ -27,8 +27,10 @@ from crypto.randomness import Stream
 from curator import interface
 from curator.errors import CuratorUnreachable
 from curator.operator.client import CuratorClient
+from curator.operator.line import DEFAULT_URL
 from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
+from curator.operator.schema_files import schema_text
 from protocol.errors import OperatorError, SubnError
 from protocol.messages.run_states import ENDS
 from protocol.options import PLAN_OPTIONS, Kind, PlanOption
@@ -40,7 +42,6 @@ ExactNumber = str | int | Fraction  # not float: 0.1 as a float is not exactly 1
 
 Asking = TypeVar("Asking", bound=Callable[..., Any])
 
-DEFAULT_URL = "https://127.0.0.1:8460"
 _POLL_SECONDS = 0.5
 _PATIENCE = 60.0  # seconds for which a curator may be away, as in a restart
 
@@ -152,7 +153,7 @@ class Curator:
             return str(self._client.add_schema(json.dumps(schema).encode())["hash"])
         if isinstance(schema, str) and len(schema) == 64 and not Path(schema).exists():
             return schema
-        return str(self._client.add_schema(Path(schema).read_bytes())["hash"])
+        return str(self._client.add_schema(schema_text(Path(schema)))["hash"])
 
 
 class NotebookRun:

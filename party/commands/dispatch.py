@@ -32,10 +32,15 @@ def setup() -> Mapping[str, Command]:
         "recognise": setup.recognise,
         "peers": setup.peers,
         "trust": setup.trust,
-        "check": setup.check,
         "offer": setup.offer,
         "rotate": setup.rotate,
     }
+
+
+def checks() -> Mapping[str, Command]:
+    from party.commands import checks
+
+    return {"check": checks.check}
 
 
 def daily() -> Mapping[str, Command]:

@@ -172,12 +172,17 @@ def _add_joining(groups: Any) -> None:
 
 
 def _add_setting_up(groups: Any) -> None:
-    _add(
+    check = _add(
         groups,
         "check",
-        dispatch.setup,
+        dispatch.checks,
         "check every data set against its schema, and whether the curator answers",
-        "Counts of bad values are shown to you only; nothing leaves this machine.",
+        "It says how files are read, and counts bad values. Nothing leaves this machine.",
+    )
+    check.add_argument(
+        "--show-values",
+        action="store_true",
+        help="also show values that do not fit, with their places: on this screen, and nowhere else",
     )
     offer = _add(
         groups,

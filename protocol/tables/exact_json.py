@@ -26,6 +26,8 @@ def write_json(value: Any) -> str:
         return "[" + ",".join(map(write_json, value)) + "]"
     if isinstance(value, Fraction):
         return decimal_text(value)
+    if isinstance(value, Decimal):
+        return str(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 

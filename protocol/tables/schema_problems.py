@@ -43,7 +43,9 @@ def overfull(raw: Any) -> str:
     """Find an object with more fields than any has, in a sentence: a complaint about each would fill the memory."""
     for place, one in (((), raw), *((("attributes", index), one) for index, one in enumerate(_attributes(raw)))):
         if isinstance(one, Mapping) and len(one) > _MOST_FIELDS:
-            return _sentence(place, raw, f"has {len(one):,} fields, and at most {_MOST_FIELDS} are possible; remove some")
+            return _sentence(
+                place, raw, f"has {len(one):,} fields, and at most {_MOST_FIELDS} are possible; remove some"
+            )
     return ""
 
 
