@@ -308,12 +308,15 @@ def test_a_spreadsheet_s_way_of_writing_is_read(world):
     world.table.write_bytes(text.replace(",", ";").replace(".", ",").encode("cp1252"))
     assert world.run()[0] == 0
     assert len(world.synthetic()) == 1 + len(LINES)
+
+
+def test_a_letter_of_another_encoding_is_read_and_not_shown(world):
     world.table.write_bytes(HEADER.encode() + b"\nm\xfcller,low,1,20,no,north\n")
     assert 'row 1, column "work": a category that the schema does not list' in world.refusal()
 
 
 def test_broken_quotes_are_refused(world):
-    world.write_table(['"clerk,low,1,20,no,north'])
+    world.write_table(['"clerk",low,1,20,no,north', '"clerk,low,1,20,no,north'])
     assert "not a readable CSV file" in world.refusal()
 
 
