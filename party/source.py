@@ -20,6 +20,7 @@ from party.readers.delimited import delimited_table
 from party.readers.table import Row, Table
 from party.readers.typed import Speller, speller_of
 from protocol.errors import DataError
+from protocol.services.schema_profile import Profile
 from protocol.tables.attributes import Numeric, quoted
 from protocol.tables.coding import Cell, Coder, Problem, gather
 from protocol.tables.domain import Codes
@@ -132,11 +133,23 @@ class _Keys:
         return np.flatnonzero(again)
 
 
+def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:
+    """Describe the columns of a source that has no schema yet, and say how its file is read.
+
+    Privacy: for the data owner who drafts a schema on the spot.
+    """
+    with _opened(folder, dataset, None) as table:
+        keyless = [name for name in table.header if name != dataset.person_key]
+        places = [list(table.header).index(name) for name in dict.fromkeys(keyless)]
+        rows = ([row[place] for place in places] for row in table.rows if len(row) == len(table.header))
+        return Profile(list(dict.fromkeys(keyless)), table.decimal).read(rows), table.how
+
+
 @contextmanager
-def _opened(folder: Path, dataset: Dataset, schema: Schema) -> Iterator[Table]:
+def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[Table]:
     """Open the source. Readers of Parquet, Excel and databases are imported only when needed."""
-    path, attributes = folder / dataset.source, {attribute.name: attribute for attribute in schema.attributes}
-    wanted = {*attributes, *([dataset.person_key] if dataset.person_key else [])}
+    attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
+    path, key = folder / dataset.source, [dataset.person_key] if dataset.person_key else []
 
     def spelling(name: str) -> Speller:
         return speller_of(attributes.get(name))
@@ -148,14 +161,14 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema) -> Iterator[Table]:
     elif dataset.is_parquet:
         from party.readers.parquet import parquet_rows
 
-        opened = _streamed(parquet_rows(path, wanted, spelling))
+        opened = _streamed(parquet_rows(path, {*attributes, *key} if schema else None, spelling))
     elif dataset.is_excel:
         from party.readers.excel import excel_table
 
         opened = excel_table(path, dataset.sheet, spelling)
     else:
         numbers = {name for name, attribute in attributes.items() if isinstance(attribute, Numeric)}
-        opened = delimited_table(path, dataset.given, wanted, numbers)
+        opened = delimited_table(path, dataset.given, {*attributes, *key}, numbers if schema else None)
     with opened as table:
         yield table
 

@@ -43,6 +43,12 @@ def checks() -> Mapping[str, Command]:
     return {"check": checks.check}
 
 
+def drafting() -> Mapping[str, Command]:
+    from party.commands import drafting
+
+    return {"draft": drafting.draft}
+
+
 def daily() -> Mapping[str, Command]:
     from party.commands import daily
 

@@ -29,7 +29,7 @@ _CODES = (
 )
 
 _GROUPS = {
-    "set up, in this order": ("init", "check", "enrol", "peers", "trust", "offer", "serve"),
+    "set up, in this order": ("init", "draft", "check", "enrol", "peers", "trust", "offer", "serve"),
     "decide": ("requests", "accept", "refuse", "page"),
     "look back": ("ledger", "audit", "compare", "export"),
     "keep it going": ("doctor", "ready", "rotate"),
@@ -172,6 +172,17 @@ def _add_joining(groups: Any) -> None:
 
 
 def _add_setting_up(groups: Any) -> None:
+    drafting = _add(
+        groups,
+        "draft",
+        dispatch.drafting,
+        "draft a schema from a table, on the spot, for people to finish",
+        "For a table that has no schema yet. Names, kinds, formats and missing tokens are read from the table. Values "
+        "and ranges are marked as to be justified from public knowledge: they come from rows, and a schema with such a "
+        "mark is refused. Nothing leaves this machine.",
+    )
+    drafting.add_argument("dataset", metavar="DATASET", nargs="?", help="its name in party.toml (if there are several)")
+    drafting.add_argument("--out", type=Path, metavar="FILE", help="the file to write (standard output)")
     check = _add(
         groups,
         "check",

@@ -22,8 +22,10 @@ _UNREADABLE = (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFE
 
 
 @contextmanager
-def delimited_table(path: Path, given: Given, columns: Collection[str], numbers: Collection[str]) -> Iterator[Table]:
-    """Open a file whose header should name these columns; `numbers` are those that hold numbers."""
+def delimited_table(
+    path: Path, given: Given, columns: Collection[str] = (), numbers: Collection[str] | None = None
+) -> Iterator[Table]:
+    """Open a file whose header should name these columns; `numbers` are those that hold numbers (None: any may)."""
     with _named_errors(path):
         dialect = dialect_of(str(path), _chunks(path), given, columns, numbers)
         with _text(path, dialect) as file:

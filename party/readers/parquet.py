@@ -17,9 +17,9 @@ _TYPED = ("DATE", "TIMESTAMP", "BOOLEAN")  # a schema says how these are written
 
 
 def parquet_rows(
-    path: Path, wanted: set[str], spelling: Callable[[str], Speller]
+    path: Path, wanted: set[str] | None, spelling: Callable[[str], Speller]
 ) -> Generator[Sequence[str], None, None]:
-    """The names of the wanted columns, then every row."""
+    """The names of the wanted columns (None: of all), then every row. All other columns stay in the file."""
     if any(character in str(path) for character in "*?["):
         raise DataError(f"{path}: a Parquet file's path must not contain *, ? or [; rename it")
     if not path.is_file():
@@ -29,7 +29,7 @@ def parquet_rows(
             connection.execute("SET autoinstall_known_extensions = false")  # nothing is ever downloaded
             connection.execute("SET enable_progress_bar = false")  # commands print JSON
             described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
-            types = {name: str(kind) for name, kind, *_ in described if name in wanted}  # all else stays in the file
+            types = {name: str(kind) for name, kind, *_ in described if wanted is None or name in wanted}
             yield list(types)
             spellers = {name: spelling(name) for name in types}
             texts = ", ".join(

@@ -75,9 +75,9 @@ def dialect_of(
     chunks: Iterable[bytes],
     given: Given,
     columns: Collection[str] = (),
-    numbers: Collection[str] = (),
+    numbers: Collection[str] | None = (),
 ) -> Dialect:
-    """Find out how a file is written. `columns` are expected in its header, and `numbers` are those with numbers.
+    """Find out how a file is written. `columns` are expected in its header, and `numbers` hold numbers (None: any may).
 
     Raises DataError where the file's encoding is none of those known, or a decimal sign cannot be told.
     """
@@ -185,10 +185,10 @@ def _fits(lines: Sequence[str], dialect: Dialect) -> bool:
     return len(widths - {0}) <= 1
 
 
-def _decimal(source: str, lines: Sequence[str], found: Dialect, numbers: Collection[str]) -> Decimal:
+def _decimal(source: str, lines: Sequence[str], found: Dialect, numbers: Collection[str] | None) -> Decimal:
     rows = _rows(lines, found)
     header = next(rows, [])
-    places = [place for place, name in enumerate(header) if name in numbers]
+    places = [place for place, name in enumerate(header) if numbers is None or name in numbers]
     commas = points = 0
     doubtful = None
     for row in rows:

@@ -19,6 +19,8 @@ LARGEST_SCHEMA = 1 << 20  # characters of its JSON
 MOST_ATTRIBUTES = 2000
 MOST_CATEGORIES = 1 << 20  # of all attributes together: the cells of their single tables
 
+_FORMAT = "$schema"
+
 
 class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -29,7 +31,7 @@ class Schema(BaseModel):
     @classmethod
     def parse(cls, source: str | bytes | dict[str, Any]) -> "Schema":
         """Parse a schema from JSON, or from the object that JSON was read into. Raises SchemaError."""
-        raw = read_schema_json(source) if isinstance(source, str | bytes) else source
+        raw = _without_format(read_schema_json(source) if isinstance(source, str | bytes) else source)
         if too_much := overfull(raw):
             raise SchemaError(too_much)
         not_ready = unready(raw)
@@ -86,6 +88,13 @@ def read_schema_json(source: str | bytes) -> Any:
         return read_json(source, LARGEST_SCHEMA, exact=True)
     except ValueError as error:
         raise SchemaError(f"Schema: this is not JSON that can be read: {error}.") from None
+
+
+def _without_format(raw: Any) -> Any:
+    """Leave out the address of the format's description (`table-schema.json`), which is for editors."""
+    if isinstance(raw, dict) and isinstance(raw.get(_FORMAT), str):
+        return {field: value for field, value in raw.items() if field != _FORMAT}
+    return raw
 
 
 def _meant(model: BaseModel) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from protocol.tables.kinds.attribute import EMPTY, NO_NUMBER, POINT, Name, Readi
 from protocol.tables.kinds.ranged import MOST_IN_BIN, Ranged, disorder
 from protocol.tables.kinds.scales import MOST_BINS, Scale, inner_edges
 
+_NO_NUMBER = "no number"
+
 Number = Annotated[Fraction, PlainValidator(number_of)]
 
 
@@ -111,10 +113,7 @@ class Numeric(Ranged):
                 return code_of(text)
             return NO_NUMBER if text else EMPTY
 
-        if decimal == POINT:
-            return read
-        # A text with a point would be read as another number, so it is none.
-        return lambda text: NO_NUMBER if POINT in text else read(text.replace(decimal, POINT))
+        return read if decimal == POINT else lambda text: read(with_point(text, decimal))
 
     @abstractmethod
     def _number_reading(self) -> Reading:
@@ -177,3 +176,10 @@ class Numeric(Ranged):
                 held = "no number" if count < 1 else "too many numbers"
                 yield f"its bin from {ends} holds {held} as numbers are written; change the bins, the step or decimals"
                 return
+
+
+def with_point(text: str, decimal: str) -> str:
+    """Write a number of a table with a decimal point. A text with a point would be read wrongly, so it is no number."""
+    if decimal == POINT:
+        return text
+    return _NO_NUMBER if POINT in text else text.replace(decimal, POINT)

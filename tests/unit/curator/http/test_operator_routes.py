@@ -24,6 +24,7 @@ from tests.support.api import Api, with_api
 from tests.support.curator import Desk
 from tests.support.small_runs import BITS, SMALL_BITS
 
+OPEN = ("/healthz", "/readyz", "/v1/introduction", "/v1/schema-format")
 MIXED = {
     "title": "Mixed",
     "attributes": [
@@ -123,6 +124,11 @@ def test_schemas_are_added_once_listed_and_shown(desk: Desk) -> None:
         assert shown.headers["content-type"] == "application/json"
         assert shown.json()["attributes"][0]["name"] == "age"
         refused(await api.operator("GET", f"/v1/schemas/{'0' * 64}"), 404, "no schema")
+        bad = {"attributes": [{"name": "a", "kind": "integer", "min": 2, "max": 1, "bin": 3}]}
+        answer = await api.operator("POST", "/v1/schemas", json=bad)
+        refused(answer, 422, 'field "bin"', 'field "min"')
+        assert answer.json()["problems"] == answer.json()["detail"].split("\n")
+        assert len(answer.json()["problems"]) == 2
         refused(await api.operator("GET", "/v1/schemas/short"), 422, "path.hash")
 
     with_api(desk, story)
@@ -498,7 +504,7 @@ def test_the_document_names_every_door_and_the_one_shape_of_errors(desk: Desk) -
             for operation in operations.values():
                 content = operation["responses"]["default"]["content"]
                 assert content["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
-                is_open = path in ("/healthz", "/readyz", "/v1/introduction")
+                is_open = path in OPEN
                 assert bool(operation.get("security")) != is_open, path
         examples = document["paths"]["/v1/plans"]["post"]["requestBody"]["content"]["application/json"]["examples"]
         assert set(examples) == {"all", "named"}
@@ -516,7 +522,7 @@ def test_every_route_but_health_asks_who_calls(desk: Desk) -> None:
                 target = path.replace("{run}", "x").replace("{hash}", "0" * 64).replace("{name}", "x")
                 target = target.replace("{dataset}", "x").replace("{step}", "joining")
                 answer = await api.http.request(method.upper(), target)
-                if path in ("/healthz", "/readyz", "/v1/introduction"):
+                if path in OPEN:
                     assert answer.status_code == 200
                 else:
                     assert answer.status_code in (401, 422), (method, path, answer.text)

@@ -25,7 +25,7 @@ from tests.support.small_runs import BITS, MIXED, identity
 
 RUN = "run-1"
 COMMANDS = ("init", "enrol", "peers", "trust", "check", "offer", "rotate", "serve", "requests", "accept", "refuse")
-COMMANDS += ("ready", "ledger", "audit", "export", "page", "compare")
+COMMANDS += ("draft", "ready", "ledger", "audit", "export", "page", "compare")
 READ = (
     "  read with commas, decimal points, UTF-8: read so? if not, set delimiter, decimal, encoding, quote or sheet in "
     "party.toml\n"
@@ -603,3 +603,45 @@ def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
     with os.fdopen(writing, "wb") as nobody:
         done = subprocess.run([sys.executable, "-c", program], stdout=nobody, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+# Drafting
+
+
+def test_a_table_without_a_schema_is_drafted_on_the_spot(home, told):
+    (home / "schema.json").unlink()
+    lines = [
+        f"p{number};{number % 90 + 0.5:.1f};{'ja' if number % 3 else 'nein'}".replace(".", ",") for number in range(300)
+    ]
+    (home / "patients.csv").write_text("\n".join(["pid;größe;raucht", *lines]), encoding="cp1252")
+    out = home / "draft.json"
+    code, text, _ = told("draft", "--home", home, "--out", out)
+    assert code == 0
+    assert text.splitlines() == [
+        f"wrote {out} from 300 rows of patients",
+        "read with semicolons, decimal commas, Windows-1252",
+        "2 columns",
+        "2 fields are marked as to be justified from public knowledge: replace every mark by what is known without a look "
+        "at any row",
+        "left out: pid (its name and its many values are those of an identifier; it may be the person_key)",
+    ]
+    assert [one["name"] for one in json.loads(out.read_text())["attributes"]] == ["größe", "raucht"]
+    assert oct(out.stat().st_mode & 0o777) == "0o600"
+    (home / "schema.json").write_bytes(out.read_bytes())
+    assert "is to be justified from public knowledge" in told("check", "--home", home)[1]
+    filled = re.sub(r'{"to be justified from public knowledge": ([0-9]+)}', r"\1", out.read_text())
+    (home / "schema.json").write_text(filled)
+    assert told("check", "--home", home)[1].startswith("patients: 300 rows fit\n")
+
+
+def test_a_draft_is_printed_if_no_file_is_named(home, told):
+    code, text, _ = told("draft", "patients", "--home", home)
+    assert code == 0
+    assert json.loads(text)["title"] == "patients"
+    assert told("draft", "others", "--home", home)[0] == 2
+
+
+def test_the_person_key_is_no_column_of_a_draft(home, told):
+    (home / "party.toml").write_text(TOML.replace("epsilon_total", 'person_key = "a"\nepsilon_total'))
+    attributes = json.loads(told("draft", "--home", home)[1])["attributes"]
+    assert [one["name"] for one in attributes] == ["b", "c", "d", "e"]
