@@ -20,6 +20,7 @@ from party.errors import LedgerError, PolicyRefusal, TalkError
 from party.home.home import OpenHome
 from party.pages import schema_diff
 from party.pages.rendering import Renderer, glossary
+from party.pages.schemas import schema_pages
 from party.pages.sessions import SESSION_SECONDS, Door, Session, cookie_name, is_same
 from party.pages.views import Views
 from protocol.errors import DataError
@@ -50,6 +51,7 @@ def add_pages(
     app.include_router(_of_requests(opened, render, guards))
     app.include_router(_of_the_party(opened, render, guards, line))
     app.include_router(_deciding(opened, render, guards, line))
+    app.include_router(schema_pages(opened, render, Depends(guards.reader), Depends(guards.writer)))
     _add_failures(app, render)
 
 

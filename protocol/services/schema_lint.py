@@ -181,18 +181,31 @@ def _skewed(attribute: AttributeBase, _rows: int | None) -> Iterator[str]:
 def _large_pairs(schema: Schema, rows: int | None) -> Iterator[str]:
     if rows is None:
         return
-    large = [pair for pair in combinations(schema.attributes, 2) if prod(one.size for one in pair) > rows]
-    if large:
-        large.sort(key=lambda pair: -prod(one.size for one in pair))
+    count = _pairs_above(sorted(schema.sizes), rows)
+    if count:
+        largest = sorted(schema.attributes, key=lambda one: -one.size)[: _MOST_NAMED + 1]
+        pairs = sorted(combinations(largest, 2), key=lambda pair: -prod(one.size for one in pair))
         named = "; ".join(
             f"{quoted(one.name)} with {quoted(other.name)} {one.size * other.size:,}"
-            for one, other in large[:_MOST_NAMED]
+            for one, other in pairs[: min(count, _MOST_NAMED)]
         )
-        more = f" and {len(large) - _MOST_NAMED:,} pairs more" if len(large) > _MOST_NAMED else ""
+        more = f" and {count - _MOST_NAMED:,} pairs more" if count > _MOST_NAMED else ""
         yield (
             f"Schema: tables of some pairs have more cells than there are rows ({rows:,}), so that noise will hide "
             f"most of what they hold: {named}{more}. Fewer or wider categories help."
         )
+
+
+def _pairs_above(sizes: Sequence[int], limit: int) -> int:
+    """Count the pairs of these sizes, in rising order, whose product is above the limit."""
+    found, low, high = 0, 0, len(sizes) - 1
+    while low < high:
+        if sizes[low] * sizes[high] > limit:
+            found += high - low
+            high -= 1
+        else:
+            low += 1
+    return found
 
 
 def are_intervals(values: Sequence[str]) -> bool:

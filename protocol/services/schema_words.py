@@ -1,4 +1,4 @@
-"""Attributes in words, and two schemas beside each other, for people who compare them.
+"""Schemas for people: attributes in words, two schemas beside each other, and a text to edit.
 
 It does not know rows: schemas are public.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from protocol.tables.attributes import Attribute, AttributeBase, Categorical, Integer, Listed, Moment, Numeric
-from protocol.tables.exact_json import decimal_text
+from protocol.tables.exact_json import decimal_text, read_json, write_json
 from protocol.tables.schema import Schema
 
 _MOST_VALUES = 8
@@ -35,6 +35,14 @@ def _line(asked: Attribute, held: Attribute | None) -> Line:
     if held is None:
         return Line(asked.name, in_words(asked), "", "not held")
     return Line(asked.name, in_words(asked), in_words(held), "same" if asked == held else "different")
+
+
+def editable(schema: Schema) -> str:
+    """Write a schema for an editor, an attribute on each line."""
+    raw = read_json(schema.to_json())
+    title = f'"title": {write_json(raw["title"])},\n ' if "title" in raw else ""
+    attributes = ",\n  ".join(map(write_json, raw["attributes"]))
+    return f'{{{title}"attributes": [\n  {attributes}\n ]}}\n'
 
 
 def in_words(attribute: AttributeBase) -> str:

@@ -1,6 +1,6 @@
 """A data dictionary on disk: which form it has, and its columns.
 
-It does not know how a form is read (`table`, `frictionless` and `sql` beside it).
+It does not know how a form is read, which is the work of the modules beside it.
 """
 
 from collections.abc import Sequence

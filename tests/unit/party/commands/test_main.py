@@ -621,8 +621,8 @@ def test_a_table_without_a_schema_is_drafted_on_the_spot(home, told):
         f"wrote {out} from 300 rows of patients",
         "read with semicolons, decimal commas, Windows-1252",
         "2 columns",
-        "2 fields are marked as to be justified from public knowledge: replace every mark by what is known without a look "
-        "at any row",
+        "2 fields are marked as to be justified from public knowledge: replace every mark by what is known without a "
+        "look at any row",
         "left out: pid (its name and its many values are those of an identifier; it may be the person_key)",
     ]
     assert [one["name"] for one in json.loads(out.read_text())["attributes"]] == ["größe", "raucht"]

@@ -26,7 +26,7 @@ from tests.support.owner import TOKEN, a_table, ask, with_history
 from tests.support.party import Party, write_keys
 from tests.support.small_runs import BITS
 
-PAGES = ("/", "/requests", "/left", "/audit", "/peers", "/rules", "/words", "/datasets/patients")
+PAGES = ("/", "/requests", "/left", "/audit", "/peers", "/schema", "/rules", "/words", "/datasets/patients")
 
 
 class Visitor:

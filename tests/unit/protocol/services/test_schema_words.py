@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from protocol.services.schema_words import in_words, lines
+from protocol.services.schema_words import editable, in_words, lines
 from protocol.tables.schema import Schema
 from tests.support.small_runs import MIXED
 
@@ -51,6 +51,13 @@ def test_attributes_in_words() -> None:
 def test_long_lists_are_cut() -> None:
     many = Schema.parse({"attributes": [{"name": "a", "kind": "categorical", "values": [str(i) for i in range(1008)]}]})
     assert in_words(many.attributes[0]) == "0, 1, 2, 3, 4, 5, 6, 7 and 1,000 more"
+
+
+def test_a_text_to_edit_is_the_same_schema() -> None:
+    text = editable(MIXED)
+    assert Schema.parse(text) == MIXED
+    assert len(text.splitlines()) == 1 + 1 + len(MIXED.names) + 1
+    assert Schema.parse(editable(changed(values=["0"]))).title == ""
 
 
 @pytest.mark.parametrize(
