@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
 TIMED_OUT = 4
-RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html", "table.parquet")
+RESULTS = (
+    *("manifest.json", "table.csv", "schema.json", "codebook.csv", "codebook.html"),
+    *("network.json", "tables.json", "report.json", "report.html", "table.parquet"),
+)
 _POLL_SECONDS = 0.5
 _MOST_COPIES = 1000
 _EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or refused, 4 timed out."
@@ -221,8 +224,8 @@ def _cancel(client: "CuratorClient", chosen: argparse.Namespace) -> int:
 def _get(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     if chosen.copies is not None:
         return _get_copies(client, chosen)
-    names = chosen.file or (RESULTS[:-1] if chosen.rows is None else ("table.csv",))
     chosen.out.mkdir(parents=True, exist_ok=True)
+    names = chosen.file or (_published(client, chosen) if chosen.rows is None else ("table.csv",))
     for name in names:
         client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)
     paths = _with_safe_copies(chosen, [chosen.out / name for name in names])
@@ -239,6 +242,15 @@ def _with_safe_copies(chosen: argparse.Namespace, paths: Sequence[Path]) -> list
             write_for_spreadsheets(path, copy := path.with_suffix(".spreadsheet.csv"))
             found.append(str(copy))
     return found
+
+
+def _published(client: "CuratorClient", chosen: argparse.Namespace) -> list[str]:
+    """Return the names of all published files; a run of an older program has fewer."""
+    from protocol.outside_json import LARGEST_FILE, read_json  # takes long to import
+
+    client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
+    outputs = read_json((chosen.out / "manifest.json").read_bytes(), LARGEST_FILE)["manifest"]["outputs"]
+    return [name for name in RESULTS[:-1] if name == "manifest.json" or name in outputs]
 
 
 def _get_copies(client: "CuratorClient", chosen: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@
     plan = curator.plan("schema.json", epsilon="0.8")  # costs nothing; plan.price, plan.steps
     run = curator.run("schema.json", epsilon="0.8")
     run.wait()
-    table = run.table()                                # {"age": [...], ...}: pandas.DataFrame(table) works
+    table = run.frame()                                # a pandas.DataFrame with the schema's types
 
 It does not know HTTP (`curator.operator.client`), and it does not need the server's framework or database.
 """
@@ -201,6 +201,19 @@ class NotebookRun:
         header, *lines = csv.reader(self.file("table.csv", rows).decode().splitlines(keepends=True))
         return {name: [line[place] for line in lines] for place, name in enumerate(header)}
 
+    def frame(self, rows: int | None = None) -> Any:
+        """Return the published table, or a new one with `rows` rows, as a pandas.DataFrame with the schema's types.
+
+        Categories keep their order, whole numbers and booleans may be missing, and dates are dates. Needs pandas.
+        """
+        from curator.operator.frames import frame_of
+
+        return frame_of(self.file("table.parquet", rows))
+
+    def schema(self) -> Any:
+        """Return the schema of the table, with descriptions, units and labels."""
+        return json.loads(self.file("schema.json"))
+
     def network(self) -> Any:
         return read_json(self.file("network.json"), LARGEST_FILE)
 
@@ -218,7 +231,7 @@ class NotebookRun:
         return verify_manifest(self.file("manifest.json"), {"table.csv": table}, key)
 
     def file(self, name: str, rows: int | None = None) -> bytes:
-        """Return a file's bytes: manifest.json, table.csv, table.parquet, network.json, tables.json, report.json."""
+        """Return a published file's bytes, such as those of table.parquet, codebook.csv or tables.json."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / "file"
             self._client.download(self.id, name, path, rows)

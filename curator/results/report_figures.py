@@ -17,6 +17,7 @@ from protocol.model.rare_categories import Merging, spread_table
 from protocol.network.mutual_information import mutual_information
 from protocol.network.network import Family, Network, family_table
 from protocol.plan.terms import Terms
+from protocol.services.schema_words import about
 from protocol.stages.knowledge import Knowledge, LocalModel, counted_domain
 from protocol.tables.marginal import Table, project_to_simplex
 
@@ -136,6 +137,7 @@ def _marginal(terms: Terms, sources: Sequence[_Source], number: int, drawn: NDAr
     told = {
         "attribute": attribute.name,
         "kind": attribute.kind,
+        **about(attribute),
         "categories": attribute.labels_of_categories(),
         "table": _rounded(drawn / max(1, int(drawn.sum()))),
         "model_band": None if math.isinf(sum(drawn_from)) else _band(sum(drawn_from), rows),

@@ -4,7 +4,7 @@ It does not know rows: schemas are public.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from protocol.tables.attributes import Attribute, AttributeBase, Categorical, Integer, Listed, Moment, Numeric
 from protocol.tables.exact_json import decimal_text, read_json, write_json
@@ -45,6 +45,12 @@ def editable(schema: Schema) -> str:
     return f'{{{title}"attributes": [\n  {attributes}\n ]}}\n'
 
 
+def about(attribute: AttributeBase) -> dict[str, Any]:
+    """Return what the schema says of an attribute for people: its description, unit and labels, where it has them."""
+    found = {name: getattr(attribute, name, None) for name in ("description", "unit", "labels")}
+    return {name: value for name, value in found.items() if value}
+
+
 def in_words(attribute: AttributeBase) -> str:
     missing = ", or missing" if attribute.missing else ""
     if isinstance(attribute, Numeric):
@@ -79,7 +85,8 @@ def _moment_words(attribute: Moment) -> str:
 
 
 def _listed_words(attribute: Listed) -> str:
-    shown = ", ".join(attribute.written[:_MOST_VALUES])
+    labels = ((value, attribute.labels.get(value, "")) for value in attribute.written[:_MOST_VALUES])
+    shown = ", ".join(f"{value} ({label})" if label else value for value, label in labels)
     order = "in order: " if attribute.is_ordered else ""
     other = " for all others" if isinstance(attribute, Categorical) and attribute.other is not None else ""
     return f"{order}{shown}{_more(len(attribute.written) - _MOST_VALUES)}{other}"

@@ -15,6 +15,8 @@ import pytest
 
 from crypto.signing import fingerprint
 from curator.errors import StoreUnavailable
+from curator.results.codebook import codebook_csv
+from curator.results.publication import PUBLISHED
 from curator.runs.run_crypto import PaillierCrypto
 from curator.service import Service
 from protocol.messages.signatures import VERSION_HEADER
@@ -311,13 +313,16 @@ def test_a_silent_stream_shows_that_it_lives(desk: Desk, monkeypatch: pytest.Mon
 def test_the_published_files_are_those_of_the_manifest(desk: Desk) -> None:
     async def story(api: Api) -> None:
         run = await finished_run(api)
-        names = ("table.csv", "network.json", "tables.json", "report.json", "report.html")
-        files = {name: (await api.operator("GET", f"/v1/runs/{run}/{name}")).content for name in names}
+        files = {name: (await api.operator("GET", f"/v1/runs/{run}/{name}")).content for name in PUBLISHED}
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         data = (await api.operator("GET", f"/v1/runs/{run}/manifest.json")).content
         manifest = verify_manifest(data, digests, desk.keys.signing.public, SMALL_BITS)
         assert manifest.plan.run == run
         assert len(files["table.csv"].splitlines()) == 1 + sum(desk.rows)
+        assert Schema.parse(files["schema.json"]) == desk.schema
+        assert files["codebook.csv"].decode() == codebook_csv(desk.schema)
+        page = await api.operator("GET", f"/v1/runs/{run}/codebook.html")
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha256-")
 
     with_api(desk, story)
 
@@ -370,7 +375,7 @@ def test_parquet_holds_the_same_rows_with_numbers_as_numbers(tmp_path: Path) -> 
         text = (await api.operator("GET", f"/v1/runs/{run}/table.csv")).text
         (tmp_path / "t.parquet").write_bytes((await api.operator("GET", f"/v1/runs/{run}/table.parquet")).content)
         expected = [
-            (None if age == "?" else int(age), odd, float(bmi))
+            (None if age == "?" else int(age), odd or None, float(bmi))
             for age, odd, bmi in list(csv.reader(io.StringIO(text, newline="")))[1:]
         ]
         with duckdb.connect() as database:
@@ -383,7 +388,7 @@ def test_parquet_holds_the_same_rows_with_numbers_as_numbers(tmp_path: Path) -> 
         with duckdb.connect() as database:
             assert len(database.read_parquet(str(tmp_path / "u.parquet"))) == 70_000
         refused(await api.operator("GET", f"/v1/runs/{run}/table.parquet?rows=20000001"), 422, "ask for at most")
-        names = ["manifest.json", "network.json", "report.html", "report.json", "table.csv", "tables.json"]
+        names = sorted([*PUBLISHED, "manifest.json"])  # and no scratch file
         assert sorted(path.name for path in desk.orchestrator.folder(run).iterdir()) == names
 
     desk = mixed_desk(tmp_path)

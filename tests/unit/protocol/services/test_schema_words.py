@@ -65,6 +65,7 @@ def test_a_text_to_edit_is_the_same_schema() -> None:
     [
         ({"kind": "boolean", "true": ["yes"], "false": ["no"], "missing": [""]}, "no, yes, or missing"),
         ({"kind": "categorical", "values": ["a", "b"], "other": "rest"}, "a, b, rest for all others"),
+        ({"kind": "ordinal", "values": ["1", "2"], "labels": {"1": "mild"}}, "in order: 1 (mild), 2"),
         ({"kind": "integer", "min": 0, "max": 9}, "whole numbers from 0 to 9"),
         (
             {"kind": "real", "min": 0, "max": 1000, "bins": 7, "scale": "sqrt", "unit": "euro"},
