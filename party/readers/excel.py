@@ -18,6 +18,8 @@ from protocol.tables.attributes import quoted
 @contextmanager
 def excel_table(path: Path, sheet: str | None, spelling: Callable[[str], Speller]) -> Iterator[Table]:
     """Open a sheet, the first unless one is named. Its header is the first row that is not empty."""
+    if not path.is_file():
+        raise DataError(f"{path}: cannot be read: there is no such file")
     try:
         with CalamineWorkbook.from_path(str(path)) as book:
             found = _sheet(path, book, sheet)

@@ -177,7 +177,9 @@ class Moment(Ranged):
         if self.resolution is not None and PARTS.index(_AS_FORMAT[self.resolution]) > PARTS.index(finest):
             yield f'field "resolution": the format tells no {_AS_FORMAT[self.resolution]}; choose {finest} or coarser'
             return
-        inside = [place for place, cut in enumerate(self.cuts) if not self.moments.is_start(cut * self.tick)]
+        first, last = self.span
+        inner = [iso_span(edge)[0] for edge in self.edges[1:-1]] if self.edges is not None else []
+        inside = [place for place, second in enumerate((first, *inner, last + 1)) if not self.moments.is_start(second)]
         if inside:
             field = "edges" if self.edges is not None else "max" if inside[0] else "min"
             yield f'field "{field}": cuts through one {finest}, which the format tells as a whole; cut between two'

@@ -168,14 +168,26 @@ class Numeric(Ranged):
 
     def _bin_problems(self) -> Iterator[str]:
         """Find bins without a value that can be written, and bins with too many."""
-        if self.step is None and self.edges is None and self._scale_step is None:
-            return  # bins of equal width, whose values are chosen so that every bin has enough
+        if self.edges is None and self.scale is None:
+            yield from self._width_problems()
+            return
         for index, count in enumerate(self.grid[1]):
             if not 1 <= count <= MOST_IN_BIN:
                 ends = " to ".join(short_text(cut) for cut in self.cuts[index : index + 2])
                 held = "no number" if count < 1 else "too many numbers"
                 yield f"its bin from {ends} holds {held} as numbers are written; change the bins, the step or decimals"
                 return
+
+    def _width_problems(self) -> Iterator[str]:
+        """Compare the width of equal bins with the step of numbers, whatever the number of bins."""
+        width = (self._end - self.lowest) / self.categories
+        if width < self.spacing:
+            yield (
+                f"its bins are {short_text(width)} wide and numbers are written in steps of "
+                f"{short_text(self.spacing)}; ask for fewer bins or more decimals"
+            )
+        elif width / self.spacing > MOST_IN_BIN:
+            yield "its bins hold too many numbers as numbers are written; ask for more bins or fewer decimals"
 
 
 def with_point(text: str, decimal: str) -> str:
