@@ -212,7 +212,7 @@ class NotebookRun:
 
     def schema(self) -> Any:
         """Return the schema of the table, with descriptions, units and labels."""
-        return json.loads(self.file("schema.json"))
+        return read_json(self.file("schema.json"))
 
     def network(self) -> Any:
         return read_json(self.file("network.json"), LARGEST_FILE)

@@ -47,13 +47,13 @@ class Draft:
 
 @router.get("/schemas")
 def schemas(session: SignedIn, service: TheService, copy: str = "") -> Response:
-    text = editable(service.registry.schema(copy)) if copy else _EXAMPLE
+    text = editable(_published(service, copy)) if copy else _EXAMPLE
     return _page(session, service, Draft(text, beside=copy))
 
 
 @router.get("/schemas/{hash}")
 def schema(session: SignedIn, hash: Annotated[Hash, Path()], service: TheService) -> Response:
-    found = service.registry.schema(hash)
+    found = _published(service, hash)
     offers = [offer for offer in service.registry.offers() if offer.schema_hash == hash]
     rows = sum(offer.rows for offer in offers)
     return page(
@@ -100,6 +100,10 @@ async def publish(session: Sending, draft: Drafted, service: TheService) -> Resp
     return see_other(f"/schemas/{found.schema.hash}")
 
 
+def _published(service: Service, hash: str) -> Schema:
+    return Schema.parse(service.registry.schema_text(hash))
+
+
 def _lint(draft: Draft) -> Lint:
     rows = draft.rows.replace(",", "").strip()
     return lint(draft.text, int(rows) if rows.isascii() and rows.isdigit() else None)
@@ -107,7 +111,7 @@ def _lint(draft: Draft) -> Lint:
 
 def _examined(session: Session, service: Service, draft: Draft) -> Response:
     found = _lint(draft)
-    beside = service.registry.schema(draft.beside) if draft.beside and found.schema else None
+    beside = _published(service, draft.beside) if draft.beside and found.schema else None
     compared = lines(found.schema, beside) if found.schema and beside else None
     return _page(session, service, draft, found, compared)
 

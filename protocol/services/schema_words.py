@@ -6,8 +6,9 @@ It does not know rows: schemas are public.
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from protocol.outside_json import read_json
 from protocol.tables.attributes import Attribute, AttributeBase, Categorical, Integer, Listed, Moment, Numeric
-from protocol.tables.exact_json import decimal_text, read_json, write_json
+from protocol.tables.exact_json import decimal_text, write_json
 from protocol.tables.schema import Schema
 
 _MOST_VALUES = 8
@@ -39,7 +40,7 @@ def _line(asked: Attribute, held: Attribute | None) -> Line:
 
 def editable(schema: Schema) -> str:
     """Write a schema for an editor, an attribute on each line."""
-    raw = read_json(schema.to_json())
+    raw = read_json(schema.to_json(), exact=True)
     title = f'"title": {write_json(raw["title"])},\n ' if "title" in raw else ""
     attributes = ",\n  ".join(map(write_json, raw["attributes"]))
     return f'{{{title}"attributes": [\n  {attributes}\n ]}}\n'

@@ -41,6 +41,11 @@ class Schema(BaseModel):
             raise SchemaError(*sentences(raw, not_ready, error, cls._complaints)) from None
         if not_ready:
             raise SchemaError(*not_ready.values())
+        if (length := len(found.to_json())) > LARGEST_SCHEMA:
+            raise SchemaError(
+                f"Schema: written in full it has {length:,} characters, and at most {LARGEST_SCHEMA:,} are read; "
+                "use fewer values or edges."
+            )
         return found
 
     @classmethod
@@ -53,6 +58,10 @@ class Schema(BaseModel):
 
     def to_json(self) -> str:
         """Write canonical JSON: schemas with the same meaning give the same text."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return write_json(_meant(self) | {"attributes": [_meant(attribute) for attribute in self.attributes]})
 
     @cached_property

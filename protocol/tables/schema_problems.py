@@ -11,11 +11,13 @@ from pydantic_core import ErrorDetails
 
 from protocol.tables.attributes import KINDS, first_duplicate, quoted
 from protocol.tables.kinds.attribute import Contradictions
+from protocol.tables.kinds.scales import MOST_BINS
 
 MARK = "to be justified from public knowledge"
 FILE = "file"
 _MOST_TOLD = 100
 _LONGEST_SENTENCE = 500  # characters
+_MOST_SCALED = 1 << 16  # bins
 _MOST_FIELDS = 30  # more than any kind of attribute has
 _OF_SCHEMA = -1  # instead of the number of an attribute
 _ALL_KINDS = f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
@@ -40,13 +42,20 @@ Place = tuple[int, str]  # an attribute, and one of its fields
 
 
 def overfull(raw: Any) -> str:
-    """Find an object with more fields than any has, in a sentence: a complaint about each would fill the memory."""
+    """Say what is too much to be examined: complaints about very many fields, or the edges of very many scales."""
     for place, one in (((), raw), *((("attributes", index), one) for index, one in enumerate(_attributes(raw)))):
         if isinstance(one, Mapping) and len(one) > _MOST_FIELDS:
-            return _sentence(
-                place, raw, f"has {len(one):,} fields, and at most {_MOST_FIELDS} are possible; remove some"
-            )
+            what = f"has {len(one):,} fields, and at most {_MOST_FIELDS} are possible; remove some"
+            return _sentence(place, raw, what)
+    if (bins := sum(map(_scaled_bins, _attributes(raw)))) > _MOST_SCALED:
+        what = f"its scales have {bins:,} bins together, and at most {_MOST_SCALED:,} are possible; ask for fewer"
+        return _sentence((), raw, what)
     return ""
+
+
+def _scaled_bins(one: Any) -> int:
+    bins = one.get("bins") if isinstance(one, Mapping) and "scale" in one else 0
+    return min(bins, MOST_BINS) if isinstance(bins, int) else 0
 
 
 def unready(raw: Any) -> dict[Place, str]:

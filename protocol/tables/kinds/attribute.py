@@ -70,9 +70,22 @@ def _within(longest: int, text: str) -> str:
     return text
 
 
+def _labels(labels: dict[Any, Any]) -> dict[str, str]:
+    """Check the labels of values, up to the first that is no text."""
+    for value, label in labels.items():
+        if not isinstance(value, str) or not isinstance(label, str):
+            raise ValueError(f"the label of {quoted(str(value))} must be a text in quotes")
+        try:
+            _clean(label)
+        except ValueError as error:
+            raise ValueError(f"the label of {quoted(value)} {error}") from None
+    return labels
+
+
 Text = Annotated[StrictStr, AfterValidator(_clean)]
 Name = Annotated[Text, AfterValidator(_short)]
 Texts = Annotated[tuple[Text, ...], FailFast()]
+Labels = Annotated[dict[Any, Any], AfterValidator(_labels)]
 
 
 class AttributeBase(BaseModel, ABC):

@@ -20,6 +20,7 @@ from protocol.tables.kinds.attribute import (
     POINT,
     UNLISTED,
     AttributeBase,
+    Labels,
     Reading,
     Text,
     Texts,
@@ -31,7 +32,7 @@ from protocol.tables.kinds.attribute import (
 class Listed(AttributeBase):
     """An attribute whose categories have one written text each."""
 
-    labels: dict[Text, Text] = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=dict)
 
     @property
     @abstractmethod

@@ -136,6 +136,10 @@ def test_codes_take_one_byte_up_to_256_categories():
 # Bounds
 
 
+SCALED = {"kind": "real", "min": 1, "max": 1000, "bins": 256, "scale": "log"}
+LONG_WRITTEN = {"kind": "date", "edges": [str(year) for year in range(1000, 2500)]}
+
+
 def attribute(name="x", **changes):
     return {"name": name, "kind": "categorical", "values": ["a", "b"]} | changes
 
@@ -159,8 +163,28 @@ def attribute(name="x", **changes):
             "the attributes have 1,114,112 categories together and at most 1,048,576 are possible; use fewer `bins`",
         ),
         (json.dumps({"attributes": [attribute()]}) + " " * (1 << 20), "characters, and at most 1,048,576 are read"),
+        (
+            {"attributes": [attribute() | {f"k{n}": 1 for n in range(100)}]},
+            'attribute "x": has 103 fields, and at most',
+        ),
+        (
+            {"attributes": [{**SCALED, "name": f"a{n}"} for n in range(257)]},
+            "Schema: its scales have 65,792 bins together, and at most 65,536 are possible; ask for fewer.",
+        ),
+        ({"attributes": [LONG_WRITTEN | {"name": f"a{n}"} for n in range(90)]}, "Schema: written in full it has"),
     ],
-    ids=["title", "name", "value", "token", "attributes", "categories", "text"],
+    ids=[
+        "title",
+        "name",
+        "value",
+        "token",
+        "attributes",
+        "categories",
+        "text",
+        "fields",
+        "scales",
+        "long when written",
+    ],
 )
 def test_a_schema_out_of_all_bounds_is_refused_with_the_bound(schema, sentence):
     assert sentence in refusal(schema)
@@ -181,7 +205,15 @@ def test_a_refusal_never_repeats_a_megabyte():
 def test_a_list_full_of_mistakes_takes_no_time():
     began = process_time()
     assert "entry 1: must be a text in quotes" in refusal({"attributes": [attribute(values=list(range(500_000)))]})
+    many = {"attributes": [attribute(labels=dict.fromkeys(map(str, range(500_000)), 1))]}
+    assert 'the label of "0" must be a text in quotes' in refusal(many)
     assert process_time() - began < 1
+
+
+def test_the_most_edges_of_scales_take_little_time():
+    began = process_time()
+    assert sum(Schema.parse({"attributes": [SCALED | {"name": f"a{n}"} for n in range(256)]}).sizes) == 1 << 16
+    assert process_time() - began < 5
 
 
 # Problems
