@@ -102,9 +102,11 @@ def _draft(chosen: argparse.Namespace) -> int:
     from curator.operator.dictionaries.files import read_dictionary
     from protocol.services.schema_draft import draft, summary
 
-    columns = read_dictionary(chosen.file, chosen.table)
-    text = draft(chosen.title or chosen.file.stem, columns)
-    first, *more = summary(columns)
+    found = read_dictionary(chosen.file, chosen.table)
+    text = draft(chosen.title or chosen.file.stem, found.columns)
+    first, *more = summary(found.columns)
+    if found.unread:
+        more.append(f"not understood, and not read: the dictionary's {', '.join(found.unread)}")
     if chosen.out is None:
         print("\n".join(map(printable, (first, *more))), file=sys.stderr)
     return _written(chosen, text, "\n".join((first, *more)))

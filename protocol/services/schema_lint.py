@@ -13,7 +13,7 @@ from math import prod
 from protocol.errors import SchemaError
 from protocol.tables.attributes import AttributeBase, Categorical, Listed, Moment, Numeric, quoted
 from protocol.tables.exact_json import is_number
-from protocol.tables.schema import Schema
+from protocol.tables.schema import MOST_ATTRIBUTES, Schema, read_schema_json
 
 _MANY_VALUES = 100
 _VERY_MANY = 1000
@@ -46,6 +46,8 @@ _MONEY = {
     "loan",
     "kosten",
 }
+_DURATION = {"hours", "hour", "h", "days", "day", "minutes", "min", "los", "duration", "stay", "stunden", "tage"}
+_NARROW = 100  # up to which bins of equal width do
 _NAMED_PERSON = re.compile(
     r"(?:(?:Dr|Prof|Mr|Mrs|Ms|Herr|Frau)\.? )?[A-Z][a-zäöüß'-]+, ?[A-Z][a-zäöüß'.-]+|(?:Dr|Prof)\..+"
 )
@@ -67,8 +69,23 @@ def lint(source: str | bytes, rows: int | None = None) -> Lint:
     try:
         schema = Schema.parse(source)
     except SchemaError as error:
-        return Lint(error.problems, (), None)
+        return Lint(error.problems, tuple(_doubts_of_the_rest(source, rows)), None)
     return Lint((), tuple(doubts(schema, rows)), schema)
+
+
+def _doubts_of_the_rest(source: str | bytes, rows: int | None) -> Iterator[str]:
+    """Yield the doubts of all attributes of a broken schema that have no problem themselves."""
+    try:
+        raw = read_schema_json(source)
+    except SchemaError:
+        return
+    attributes = raw.get("attributes") if isinstance(raw, dict) else None
+    for one in attributes[:MOST_ATTRIBUTES] if isinstance(attributes, list) else ():
+        try:
+            alone = Schema.parse({"attributes": [one]})
+        except SchemaError:
+            continue
+        yield from doubts(alone, rows)
 
 
 def doubts(schema: Schema, rows: int | None = None) -> Iterator[str]:
@@ -170,10 +187,13 @@ def _birth(attribute: AttributeBase, _rows: int | None) -> Iterator[str]:
 def _skewed(attribute: AttributeBase, _rows: int | None) -> Iterator[str]:
     if not isinstance(attribute, Numeric) or attribute.edges is not None or attribute.scale is not None:
         return
-    words = {*_words(attribute.name), *_words(attribute.unit)}
-    if attribute.bins and words & _MONEY and attribute.lowest >= 0:
+    if not attribute.bins or attribute.lowest < 0:
+        return
+    words = {*_words(attribute.name), *(_words(attribute.unit) if "/" not in attribute.unit else ())}
+    held = "amounts of money" if words & _MONEY else "lengths of time" if words & _DURATION else None
+    if held and attribute.highest > _NARROW:
         yield (
-            "amounts of money crowd at the lower end, where bins of equal width tell nothing apart; use a scale "
+            f"{held} crowd at the lower end, where bins of equal width tell nothing apart; use a scale "
             '("log" or "sqrt") or `edges`'
         )
 

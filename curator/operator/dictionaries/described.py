@@ -32,6 +32,14 @@ class Entry:
     is_free_text: bool = False
 
 
+@dataclass(frozen=True)
+class Dictionary:
+    """What a dictionary tells of each column, and the names of its own columns that were not understood."""
+
+    columns: Sequence[Column]
+    unread: Sequence[str] = ()
+
+
 def described(entry: Entry) -> Column:
     if entry.is_identifier:
         return LeftOut(entry.name, IDENTIFIER)

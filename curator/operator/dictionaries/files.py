@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curator.operator.dictionaries import frictionless, sql, table
+from curator.operator.dictionaries.described import Dictionary
 from curator.results.csv_files import opened_table
 from protocol.errors import DataError
 from protocol.outside_json import read_json
-from protocol.services.schema_draft import Column
 
 _LARGEST = 64 << 20  # bytes
 _MOST_COLUMNS = 2000
@@ -18,25 +18,26 @@ _MOST_COLUMNS = 2000
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header and its rows
 
 
-def read_dictionary(path: Path, name: str | None = None) -> list[Column]:
+def read_dictionary(path: Path, name: str | None = None) -> Dictionary:
     """Read CREATE TABLE (.sql), Frictionless (.json), Excel, or CSV, also REDCap's. `name` chooses a table or sheet."""
     if path.is_file() and path.stat().st_size > _LARGEST:
         raise DataError(f"{path}: is larger than {_LARGEST >> 20} MB: a data dictionary describes columns, not rows")
-    columns = _read(path, name)
-    if not columns or len(columns) > _MOST_COLUMNS:
-        raise DataError(f"{path}: describes {len(columns)} columns; 1 to {_MOST_COLUMNS} are expected")
-    return columns
+    found = _read(path, name)
+    if not 1 <= len(found.columns) <= _MOST_COLUMNS:
+        raise DataError(f"{path}: describes {len(found.columns)} columns; 1 to {_MOST_COLUMNS} are expected")
+    return found
 
 
-def _read(path: Path, name: str | None) -> list[Column]:
+def _read(path: Path, name: str | None) -> Dictionary:
     suffix = path.suffix.lower()
     if suffix == ".sql":
-        return sql.columns_of(str(path), _text(path), name)
+        return Dictionary(sql.columns_of(str(path), _text(path), name))
     if suffix == ".json":
         try:
-            return frictionless.columns_of(str(path), read_json(_bytes(path), _LARGEST, exact=True), name)
+            found = read_json(_bytes(path), _LARGEST, exact=True)
         except ValueError as error:
             raise DataError(f"{path}: this is not JSON that can be read: {error}") from None
+        return Dictionary(frictionless.columns_of(str(path), found, name))
     header, rows = _sheet(path, name) if suffix in (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods") else _table(path)
     return table.columns_of(str(path), header, rows)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from protocol.outside_json import read_json
 from protocol.services.schema_draft import DraftKind
 from protocol.tables.exact_json import is_number
+from protocol.tables.kinds.formats import ISO_DATE, format_of
 
 _KINDS: Mapping[DraftKind, Sequence[str]] = {
     "datetime": ("datetime", "timestamp", "date time", "date and time"),
@@ -32,7 +33,10 @@ _KINDS: Mapping[DraftKind, Sequence[str]] = {
     ),
 }
 _ITEM = re.compile(r"\s*(?P<code>[^=:,]*?)\s*(?:=|:|,)\s*(?P<label>.*?)\s*")
+_PAIR = re.compile(r"\w+ ?/ ?\w+")  # yes/no
 _RANGE = re.compile(r"\s*(-?[0-9.]+)\s*(?:-|–|to|bis|\.\.)\s*(-?[0-9.]+)\s*")
+_DATES = re.compile(r"\s*(\S*[0-9]\S*)\s*(?:\s-\s|–|\bto\b|\bbis\b|\.\.)\s*(\S*[0-9]\S*)\s*")
+_FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d")  # which cannot be mistaken for another
 _YES, _NO = {"yes", "true", "ja", "y", "t", "1", "oui", "si"}, {"no", "false", "nein", "n", "f", "0", "non"}
 
 
@@ -48,6 +52,8 @@ def choices(text: str) -> tuple[list[str], dict[str, str]]:
     if text.startswith("["):
         return _json_choices(text)
     separator = next((sign for sign in ("|", ";", "\n") if sign in text), None)
+    if separator is None and _PAIR.fullmatch(text):
+        separator = "/"
     items = text.split(separator) if separator else _by_commas(text)
     values, labels = [], {}
     for item in filter(None, map(str.strip, items)):
@@ -83,6 +89,24 @@ def range_of(text: str) -> tuple[int | float | None, int | float | None]:
     """Read a range such as "0 - 120"."""
     found = _RANGE.fullmatch(text)
     return (number_in(found[1]), number_in(found[2])) if found else (None, None)
+
+
+def dates_of(text: str) -> tuple[str, str]:
+    """Split a range of dates, such as "01.01.2019 - 31.12.2023" or "2019-2023", into its ends as they are written."""
+    found = _DATES.fullmatch(text) or _RANGE.fullmatch(text)
+    return (found[1], found[2]) if found else ("", "")
+
+
+def date_in(text: str, form: str | None) -> str | None:
+    """Return a date as in ISO 8601: one that is written so, or in this format, or in one that has one meaning only."""
+    for one in (*([form] if form else []), *_FORMATS):
+        try:
+            seconds = format_of(one, with_time="%H" in one).read(text.strip())
+        except ValueError:
+            continue
+        if seconds is not None:
+            return ISO_DATE.write(seconds)
+    return text.strip() or None
 
 
 def number_in(text: str) -> int | float | None:

@@ -79,7 +79,7 @@ def test_the_truth_is_that_of_the_rows(folder):
 
 
 def test_the_dictionary_drafts_all_that_the_schema_needs(folder):
-    columns = read_dictionary(folder / "dictionary.csv")
+    columns = read_dictionary(folder / "dictionary.csv").columns
     assert [column.name for column in columns if isinstance(column, Described)] == list(HEADER[1:])
     assert [column.name for column in columns if isinstance(column, LeftOut)] == ["patient_id", "Bemerkung"]
 

@@ -7,23 +7,25 @@ from typing import Any
 import pytest
 
 from curator.operator.dictionaries.files import read_dictionary
-from curator.operator.dictionaries.words import choices, kind_of, range_of
+from curator.operator.dictionaries.words import choices, date_in, dates_of, kind_of, range_of
 from curator.subn import main
 from protocol.errors import DataError, SchemaError
 from protocol.services.schema_draft import draft, summary
 from protocol.tables.schema import Schema
+from tests.support.documents import ROOT
 from tests.support.excel import write_excel
 
+REGISTRY = ROOT / "tests" / "vectors" / "dictionaries" / "registry.csv"
 MARK = "to be justified from public knowledge"
 
 
 def drafted(path: Path, table: str | None = None) -> dict[str, dict[str, Any]]:
-    raw = json.loads(draft("t", read_dictionary(path, table)))
+    raw = json.loads(draft("t", read_dictionary(path, table).columns))
     return {attribute["name"]: attribute for attribute in raw["attributes"]}
 
 
 def left_out(path: Path) -> list[str]:
-    return [line for line in summary(read_dictionary(path)) if line.startswith("left out")]
+    return [line for line in summary(read_dictionary(path).columns) if line.startswith("left out")]
 
 
 def file(folder: Path, name: str, text: str, encoding: str = "utf-8") -> Path:
@@ -44,6 +46,7 @@ def file(folder: Path, name: str, text: str, encoding: str = "utf-8") -> Path:
         ("'a' | 'b'", ["a", "b"], {}),
         ('["x", 2]', ["x", "2"], {}),
         ("1 = one\n2 = two", ["1", "2"], {"1": "one", "2": "two"}),
+        ("ja / nein", ["ja", "nein"], {}),
         ("", [], {}),
         ("[broken", [], {}),
     ],
@@ -70,7 +73,64 @@ def test_ranges(text, ends):
     assert range_of(text) == ends
 
 
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("01.01.2019 - 31.12.2023", ("01.01.2019", "31.12.2023")),
+        ("2019-01-01 to 2023-12-31", ("2019-01-01", "2023-12-31")),
+        ("2019-2023", ("2019", "2023")),
+        ("since 2019", ("", "")),
+    ],
+)
+def test_ranges_of_dates(text, ends):
+    assert dates_of(text) == ends
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "date"),
+    [
+        ("31.12.2023", None, "2023-12-31"),
+        ("12/31/2023", "%m/%d/%Y", "2023-12-31"),
+        ("12/31/2023", None, "12/31/2023"),
+        ("2023", "%d.%m.%Y", "2023"),
+        ("", None, None),
+    ],
+)
+def test_dates(text, form, date):
+    assert date_in(text, form) == date
+
+
 # Tables
+
+
+def test_a_registry_of_40_columns_leaves_three_lists_of_codes_to_a_person(tmp_path, capsys):
+    """What a new user stuck at: formats in types, ranges of dates, missing codes, lengths of time in equal bins."""
+    assert main(["schemas", "draft", str(REGISTRY), "--title", "Admissions", "--out", str(tmp_path / "s.json")]) == 0
+    said = capsys.readouterr().out
+    assert "38 columns" in said
+    assert "3 fields are marked" in said
+    assert "left out: pat_id" in said
+    text = (tmp_path / "s.json").read_text("utf-8")
+    assert main(["schemas", "lint", str(tmp_path / "s.json"), "--rows", "20000"]) == 2
+    assert {"los", "icu_hours", "vent_hours", "cost"} == {
+        line.split('"')[1] for line in capsys.readouterr().out.splitlines() if line.startswith("doubt")
+    }
+    schema = Schema.parse(text.replace(f'{{"{MARK}": []}}', '["A", "B"], "other": "other"'))
+    found = {attribute.name: attribute for attribute in schema.attributes}
+    assert found["adm_date"].model_dump(include={"min", "max", "format"}) == {
+        "min": "2019-01-01",
+        "max": "2023-12-31",
+        "format": "%d.%m.%Y",
+    }
+    assert [name for name, one in found.items() if one.kind == "boolean"] == ["smoker", "icu", "hypert", "readm30"]
+    assert found["weight"].missing == ("-9",)
+    assert found["crea"].places == 2
+
+
+def test_columns_of_the_dictionary_that_are_not_understood_are_named(tmp_path, capsys):
+    path = file(tmp_path, "d.csv", "variable,type,source system\nage,integer,SAP\n")
+    assert main(["schemas", "draft", str(path)]) == 0
+    assert "not read: the dictionary's source system" in capsys.readouterr().err
 
 
 DICTIONARY = """Variable;Type;Label;Allowed values;Unit;Min;Max;Missing;Format;Identifier
