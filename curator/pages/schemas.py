@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Form, Path, Response, UploadFile
 from fastapi.concurrency import run_in_threadpool
 
 from curator.accounts.sessions import Session
+from curator.accounts.views import added_schema
 from curator.http.bodies import LARGE
 from curator.http.dependencies import TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, page, see_other
@@ -64,6 +65,7 @@ def schema(session: SignedIn, hash: Annotated[Hash, Path()], service: TheService
         offers=offers,
         doubts=list(doubts(found, rows or None)),
         text=editable(found),
+        like_formulas=added_schema(found).like_formulas,
     )
 
 

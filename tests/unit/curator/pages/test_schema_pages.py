@@ -72,6 +72,28 @@ def test_an_uploaded_file_takes_the_text_s_place(desk):
     with_api(desk, story)
 
 
+def test_a_long_schema_is_taken_and_a_longer_one_refused_at_once(desk):
+    async def story(api: Api) -> None:
+        await sign_in(api)
+        described = {"name": "x", "kind": "boolean", "description": "d" * 1000}
+        long = json.dumps({"attributes": [described | {"name": f"a{number}"} for number in range(500)]})
+        assert "The schema can be published." in words(await upload(api, "/schemas/check", long.encode()))
+        assert (await upload(api, "/schemas/check", b" " * (2 << 20))).status_code == 413
+
+    with_api(desk, story)
+
+
+def test_texts_like_formulas_are_told(desk):
+    async def story(api: Api) -> None:
+        await sign_in(api)
+        text = json.dumps({"attributes": [{"name": "x", "kind": "categorical", "values": ["=1+1", "b"]}]})
+        hash = Schema.parse(text).hash
+        await send(api, "/schemas", text=text)
+        assert "A spreadsheet takes these texts for formulas: =1+1" in words(await api.http.get(f"/schemas/{hash}"))
+
+    with_api(desk, story)
+
+
 def test_all_problems_are_shown_at_once_and_nothing_is_published(desk):
     async def story(api: Api) -> None:
         await sign_in(api)

@@ -62,6 +62,15 @@ def test_a_file_takes_the_text_s_place(visitor: Visitor) -> None:
     assert "the file is not in UTF-8" in words(wrong)
 
 
+def test_a_long_schema_is_taken_though_other_forms_are_short(visitor: Visitor) -> None:
+    described = {"name": "x", "kind": "boolean", "description": "d" * 1000}
+    long = json.dumps({"attributes": [described | {"name": f"a{number}"} for number in range(500)]})
+    files = {"file": ("s.json", long.encode(), "application/json")}
+    assert "The schema has no problems." in words(posted(visitor, "/schema/check", files=files))
+    files = {"file": ("s.json", b" " * (2 << 20), "application/json")}
+    assert posted(visitor, "/schema/check", files=files).status_code == 413
+
+
 def test_what_was_edited_is_downloaded_and_no_file_of_the_home_changes(visitor: Visitor) -> None:
     home = visitor.party.home.path
     before = {file: file.read_bytes() for file in home.glob("*.*") if file.suffix in (".json", ".toml")}
