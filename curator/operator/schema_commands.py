@@ -126,7 +126,7 @@ def _lint(chosen: argparse.Namespace) -> int:
         for what in told:
             print(printable(f"{kind}: {what}"))
     if found.schema is not None:
-        print(f"{len(found.schema.names)} attributes, schema {found.schema.hash}")
+        print(printable(f"{len(found.schema.names)} attributes, schema {found.schema.hash}"))
     return _UNUSABLE if found.problems else 0
 
 
@@ -140,7 +140,7 @@ def _compare(chosen: argparse.Namespace) -> int:
             print(printable(f"{line.name}: {line.asked or 'absent'}"))
             print(printable(f"{' ' * len(line.name)}  {line.held or 'absent'}"))
     same = one.hash == other.hash
-    print("the schemas are the same" if same else f"{one.hash}\n{other.hash}")
+    print(printable("the schemas are the same" if same else f"{one.hash}\n{other.hash}", keep="\n"))
     return 0 if same else 1
 
 

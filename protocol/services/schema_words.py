@@ -35,7 +35,17 @@ def lines(asked: Schema, held: Schema | None) -> list[Line]:
 def _line(asked: Attribute, held: Attribute | None) -> Line:
     if held is None:
         return Line(asked.name, in_words(asked), "", "not held")
-    return Line(asked.name, in_words(asked), in_words(held), "same" if asked == held else "different")
+    words, own = in_words(asked), in_words(held)
+    if asked == held:
+        return Line(asked.name, words, own, "same")
+    note = _told_apart(asked, held) if words == own else ""
+    return Line(asked.name, words + note, own, "different")
+
+
+def _told_apart(asked: Attribute, held: Attribute) -> str:
+    """Name the fields in which two attributes differ that read alike in words."""
+    fields = (field for field in type(asked).model_fields if getattr(asked, field) != getattr(held, field, None))
+    return f" (differs in {', '.join(fields)})"
 
 
 def editable(schema: Schema) -> str:

@@ -33,6 +33,11 @@ def test_what_differs_lacks_or_is_not_asked_is_said() -> None:
     assert (found["new"].held, found["ill"].asked) == ("", "")
 
 
+def test_a_difference_that_words_do_not_tell_is_named() -> None:
+    described = {line.name: line for line in lines(changed(description="d"), MIXED)}["grade"]
+    assert described.asked == f"{described.held} (differs in description)"
+
+
 def test_without_a_data_set_nothing_is_held() -> None:
     assert {line.how for line in lines(MIXED, None)} == {"not held"}
 
