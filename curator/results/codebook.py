@@ -15,6 +15,7 @@ from protocol.tables.attributes import AttributeBase, Listed, Moment, Numeric
 from protocol.tables.schema import Schema
 
 _MOST_BINS = 1000  # of a range that are listed one by one
+_MOST_ON_PAGE = 100
 _HEADER = ("column", "kind", "description", "unit", "format", "value", "label")
 
 
@@ -37,13 +38,17 @@ def codebook_html(schema: Schema, run: str) -> str:
 
 
 def _column(attribute: Any) -> dict[str, Any]:
+    is_listed = isinstance(attribute, Listed)
+    values = list(_values(attribute)) if is_listed or attribute.categories <= _MOST_ON_PAGE else []
     return {
         "name": attribute.name,
         "kind": attribute.kind,
         "description": attribute.description,
         "unit": _unit(attribute),
         "words": in_words(attribute),
-        "values": list(_values(attribute)) if isinstance(attribute, Listed) or attribute.missing else [],
+        "is_listed": is_listed,
+        "has_labels": any(label for _, label in values),
+        "values": values,
     }
 
 
