@@ -41,7 +41,12 @@ _PLANS = {
     },
 }
 _FORMAT_FILE = files("protocol.tables") / "table-schema.json"
-_FORMAT: dict[int | str, dict[str, Any]] = {200: {"description": "a JSON Schema, the same for everybody"}}
+_FORMAT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "a JSON Schema, the same for everybody",
+        "content": {"application/schema+json": {"schema": {"type": "object"}}},
+    }
+}
 _SCHEMA_BODY = {
     "requestBody": {
         "required": True,
@@ -93,11 +98,18 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
 # Schemas
 
 
+class _Format(Response):
+    media_type = "application/schema+json"
+
+
 @public.get(
-    "/schema-format", summary="How schemas are written, as a JSON Schema for editors; needs no key", responses=_FORMAT
+    "/schema-format",
+    summary="How schemas are written, as a JSON Schema for editors; needs no key",
+    response_class=_Format,
+    responses=_FORMAT,
 )
-def schema_format() -> dict[str, Any]:
-    return Response(_FORMAT_FILE.read_bytes(), media_type="application/schema+json")  # type: ignore[return-value]
+def schema_format() -> Response:
+    return _Format(_FORMAT_FILE.read_bytes())
 
 
 @publishing.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)
