@@ -254,7 +254,7 @@ class Runs(Page):
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457), with `culprit`, `run` and `step` where they are known."""
+    """An error (RFC 9457), with `culprit`, `problems`, `run` and `step` where they are known."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -263,5 +263,6 @@ class Problem(BaseModel):
     status: int
     detail: str
     culprit: str | None = None
+    problems: Annotated[list[str] | None, Field(description="all problems of a schema, a sentence each")] = None
     run: str | None = None
     step: str | None = None

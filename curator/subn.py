@@ -98,6 +98,12 @@ def _operator(command: str, parser: CommandParser) -> None:
     add_operator_options(command, parser)
 
 
+def _schemas(parser: CommandParser) -> None:
+    from curator.operator.schema_commands import add_schema_options
+
+    add_schema_options(parser)
+
+
 def _verify(parser: CommandParser) -> None:
     from curator.operator.verify import add_verify_options
 
@@ -117,7 +123,7 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, AddOptions]]] = {
         "sweep": ("simulate a whole grid of settings, seed by seed, and draw the results", _sweep),
     },
     "prepare, at a curator": {
-        "schemas": ("list, add and show schemas", partial(_operator, "schemas")),
+        "schemas": ("list, add and show schemas, and help with writing one", _schemas),
         "parties": ("list parties, make an enrolment code, revoke a party", partial(_operator, "parties")),
     },
     "run": {

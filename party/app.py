@@ -22,6 +22,7 @@ from party.home.home import OpenHome, UnknownRun
 from party.home.tokens import TOKEN_FILE
 from party.operations.health import Health
 from party.operations.metrics import Metrics
+from party.pages import schemas
 from party.pages.bodies import BodyGuard
 from party.pages.guard import PageGuard
 from party.pages.routes import add_pages
@@ -53,7 +54,9 @@ def make_app(
     _add_health(app, health)
     app.include_router(LocalInterface(opened, door).router(), dependencies=[Depends(_guard(token))])
     add_pages(app, opened, door, health.trouble, line)
-    app.add_middleware(BodyGuard, may_send=lambda headers: _may_decide(headers, token, opened, door))
+    app.add_middleware(
+        BodyGuard, may_send=lambda headers: _may_decide(headers, token, opened, door), larger=schemas.FORMS
+    )
     app.add_middleware(PageGuard)
     return app
 

@@ -1,4 +1,4 @@
-"""Sources of a party's rows: CSV (also gzipped), Parquet, or a database, read in batches into columns of codes.
+"""Sources of a party's rows: CSV (also gzipped), Excel, Parquet, or a database, read in batches as columns of codes.
 
 It does not know runs or the ledger.
 
@@ -6,10 +6,7 @@ Privacy: a message about a row names the row's number, the column and the class 
 owner. Messages of drivers and parsers may quote values, so only the class of such an error is repeated.
 """
 
-import csv
-import gzip
-import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -19,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from party.home.settings import Dataset
+from party.readers.delimited import delimited_table
+from party.readers.table import Row, Table
+from party.readers.typed import Speller, speller_of
 from protocol.errors import DataError
-from protocol.tables.attributes import quoted
-from protocol.tables.coding import Coder, Problem, gather
+from protocol.services.schema_profile import Profile
+from protocol.tables.attributes import Numeric, quoted
+from protocol.tables.coding import Cell, Coder, Problem, gather
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
-
-Row = Sequence[str]
-Rows = Generator[Row, None, None]  # the header comes first
 
 TWICE = "a person who has a row already"
 UNNAMED = "a row without its person's key"
@@ -38,18 +36,19 @@ class Findings:
 
     rows: int
     problems: tuple[Problem, ...]
+    how: str  # the way in which a file was read, in words
 
 
 def load(folder: Path, dataset: Dataset, schema: Schema) -> list[Codes]:
     """Read one column of codes per attribute; raise DataError at the first value that no rule covers."""
-    coder = Coder(schema, dataset.out_of_range, _called(folder, dataset))
-    with _opened(folder, dataset, schema) as (header, rows):
-        coder.columns(header)
-        keys = _Keys(header, dataset, _called(folder, dataset))
-        codes = gather(schema, coder.batches(keys.noting(rows)))
-    if (row := keys.first_bad()) is not None:
-        number, what = row
-        raise DataError(f"{_called(folder, dataset)}, row {number}, column {quoted(keys.column)}: {what}; correct it")
+    with _opened(folder, dataset, schema) as table:
+        coder = _coder(folder, dataset, schema, table)
+        keys = _Keys(table.header, dataset, _called(folder, dataset))
+        codes = gather(schema, coder.batches(keys.noting(table.rows)))
+        if (row := keys.first_bad()) is not None:
+            number, what = row
+            place = f"{_called(folder, dataset)}, {table.place(number)}, column {quoted(keys.column)}"
+            raise DataError(f"{place}: {what}; correct it")
     if not len(codes[0]):
         raise DataError(f"{_called(folder, dataset)}: the source has no rows; a party needs at least one row")
     return codes
@@ -57,13 +56,32 @@ def load(folder: Path, dataset: Dataset, schema: Schema) -> list[Codes]:
 
 def check(folder: Path, dataset: Dataset, schema: Schema) -> Findings:
     """Count the values that the schema does not cover, by column and class, before any rule of the settings applies."""
-    coder = Coder(schema, dataset.out_of_range, _called(folder, dataset))
-    with _opened(folder, dataset, schema) as (header, rows):
-        coder.columns(header)
-        keys = _Keys(header, dataset, _called(folder, dataset))
-        counted = _Counted(keys.noting(rows))
+    with _opened(folder, dataset, schema) as table:
+        coder = _coder(folder, dataset, schema, table)
+        keys = _Keys(table.header, dataset, _called(folder, dataset))
+        counted = _Counted(keys.noting(table.rows))
         problems = coder.problems(counted)
-    return Findings(counted.count, (*keys.problems(), *problems))
+    return Findings(counted.count, (*keys.problems(), *problems), table.how)
+
+
+def offending(folder: Path, dataset: Dataset, schema: Schema, most: int) -> list[tuple[str, Cell]]:
+    """Return the values that the schema does not cover, at most `most` of each column and class, with their places.
+
+    Privacy: for the data owner's screen alone; no log, page or message may hold them.
+    """
+    with _opened(folder, dataset, schema) as table:
+        coder = _coder(folder, dataset, schema, table)
+        return [(table.place(cell.row), cell) for cell in coder.offending(table.rows, most)]
+
+
+def _coder(folder: Path, dataset: Dataset, schema: Schema, table: Table) -> Coder:
+    called = _called(folder, dataset)
+    coder = Coder(schema, dataset.out_of_range, called, table.decimal, table.place)
+    try:
+        coder.columns(table.header)
+    except DataError as error:
+        raise DataError(f"{error} (read with {table.how})" if table.how else str(error)) from None
+    return coder
 
 
 class _Counted:
@@ -115,22 +133,50 @@ class _Keys:
         return np.flatnonzero(again)
 
 
+def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:
+    """Describe the columns of a source that has no schema yet, and say how its file is read.
+
+    Privacy: for the data owner who drafts a schema on the spot.
+    """
+    with _opened(folder, dataset, None) as table:
+        keyless = [name for name in table.header if name != dataset.person_key]
+        places = [list(table.header).index(name) for name in dict.fromkeys(keyless)]
+        rows = ([row[place] for place in places] for row in table.rows if len(row) == len(table.header))
+        return Profile(list(dict.fromkeys(keyless)), table.decimal).read(rows), table.how
+
+
 @contextmanager
-def _opened(folder: Path, dataset: Dataset, schema: Schema) -> Iterator[tuple[Row, Rows]]:
-    """The header and the rows, as text. Readers of Parquet and databases are imported only when needed."""
-    wanted = {*schema.names, *([dataset.person_key] if dataset.person_key else [])}
+def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[Table]:
+    """Open the source. Readers of Parquet, Excel and databases are imported only when needed."""
+    attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
+    path, key = folder / dataset.source, [dataset.person_key] if dataset.person_key else []
+
+    def spelling(name: str) -> Speller:
+        return speller_of(attributes.get(name))
+
     if dataset.is_database:
         from party.readers.database import database_rows
 
-        reader = database_rows(dataset.source, str(dataset.query))
-    elif dataset.source.endswith(".parquet"):
+        opened = _streamed(database_rows(dataset.source, str(dataset.query), spelling))
+    elif dataset.is_parquet:
         from party.readers.parquet import parquet_rows
 
-        reader = parquet_rows(folder / dataset.source, wanted)
+        opened = _streamed(parquet_rows(path, {*attributes, *key} if schema else None, spelling))
+    elif dataset.is_excel:
+        from party.readers.excel import excel_table
+
+        opened = excel_table(path, dataset.sheet, spelling)
     else:
-        reader = _csv_rows(folder / dataset.source)
+        numbers = {name for name, attribute in attributes.items() if isinstance(attribute, Numeric)}
+        opened = delimited_table(path, dataset.given, {*attributes, *key}, numbers if schema else None)
+    with opened as table:
+        yield table
+
+
+@contextmanager
+def _streamed(reader: Generator[Row, None, None]) -> Iterator[Table]:
     with closing(reader) as rows:
-        yield next(rows), rows
+        yield Table(next(rows), rows)
 
 
 def _called(folder: Path, dataset: Dataset) -> str:
@@ -140,28 +186,3 @@ def _called(folder: Path, dataset: Dataset) -> str:
     from party.readers.database import without_password
 
     return without_password(dataset.source)
-
-
-# CSV
-
-
-def _csv_rows(path: Path) -> Rows:
-    opening = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opening(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield from _parsed(path, file)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _parsed(path: Path, file: Iterable[str]) -> Rows:
-    reader = csv.reader(file, strict=True)
-    try:
-        header = next(reader, None)
-        if not header:
-            raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
-        yield header
-        yield from reader
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
-        where = f"{type(error).__name__} at line {max(1, reader.line_num)} or soon after"
-        raise DataError(f"{path}: not a readable CSV file in UTF-8 ({where}); correct the file") from None

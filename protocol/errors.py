@@ -28,7 +28,11 @@ class OperatorError(SubnError):
 
 
 class SchemaError(OperatorError):
-    pass
+    """Problems of a schema, all at once: `problems` holds a sentence for each, and the text has a line for each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 class DataError(OperatorError):

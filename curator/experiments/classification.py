@@ -12,7 +12,7 @@ import numpy as np
 
 from crypto.randomness import Stream
 from protocol.errors import OperatorError
-from protocol.tables.attributes import Listed, quoted
+from protocol.tables.attributes import Listed, Numeric, quoted
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
@@ -59,8 +59,9 @@ def target_of(schema: Schema, name: str, values: Sequence[str]) -> Target:
             raise OperatorError(f"cannot classify {quoted(name)}: {what}; name a group of its values")
         return Target(name, index)
     if not isinstance(attribute, Listed):
-        raise OperatorError(f"cannot group {quoted(name)}: it is a number; only listed values can be grouped")
-    known = {value: code for code, value in enumerate((*attribute.values, *attribute.missing[:1]))}
+        what = "number" if isinstance(attribute, Numeric) else "date"
+        raise OperatorError(f"cannot group {quoted(name)}: it is a {what}; only listed values can be grouped")
+    known = attribute.spelled
     if (unknown := next((value for value in values if value not in known), None)) is not None:
         raise OperatorError(f"cannot group {quoted(name)}: {quoted(unknown)} is not one of its values; correct it")
     return Target(f"{name} in {', '.join(values)}", index, tuple(sorted({known[value] for value in values})))
@@ -136,7 +137,7 @@ def _gradient_boosting(schema: Schema, used: Sequence[int]) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     attributes = [schema.attributes[index] for index in used]
-    unordered = [one.kind == "categorical" and one.size <= _MOST_UNORDERED for one in attributes]
+    unordered = [not one.is_ordered and one.size <= _MOST_UNORDERED for one in attributes]
     return HistGradientBoostingClassifier(categorical_features=unordered, random_state=0)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from curator.results.csv_files import opened_table
 from protocol.errors import DataError
+from protocol.tables.attributes import Numeric
 from protocol.tables.coding import Coder, gather
 from protocol.tables.schema import Schema
 
@@ -25,13 +26,6 @@ class DividedTable:
     owners: list[str]
 
 
-def read_schema(path: Path) -> Schema:
-    try:
-        return Schema.parse(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-
-
 def read_codes(path: Path, schema: Schema) -> list[NDArray[Any]]:
     """Return one column of codes per attribute. Raise DataError for the first value that the schema does not cover."""
     codes = read_divided(path, schema, "").codes
@@ -42,14 +36,16 @@ def read_codes(path: Path, schema: Schema) -> list[NDArray[Any]]:
 
 def read_divided(path: Path, schema: Schema, column: str) -> DividedTable:
     """Like `read_codes`, but also read the texts of `column`, unless its name is empty. The table may have no rows."""
-    coder = Coder(schema, "refuse", str(path))
     owners: list[str] = []
-    with opened_table(path) as (header, rows):
-        coder.columns(header)
-        if column and column not in header:
+    numbers = [attribute.name for attribute in schema.attributes if isinstance(attribute, Numeric)]
+    with opened_table(path, schema.names, numbers) as table:
+        coder = Coder(schema, "refuse", str(path), table.decimal)
+        coder.columns(table.header)
+        if column and column not in table.header:
             raise DataError(f"{path}: no column {column!r} to divide the rows by")
-        place = header.index(column) if column else -1
-        codes = gather(schema, coder.batches(_noting_owner(rows, place, owners) if column else rows))
+        place = table.header.index(column) if column else -1
+        rows = _noting_owner(table.rows, place, owners) if column else table.rows
+        codes = gather(schema, coder.batches(rows))
     return DividedTable(schema, codes, owners)
 
 

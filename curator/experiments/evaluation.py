@@ -16,7 +16,8 @@ import numpy as np
 
 from crypto.randomness import Stream
 from curator.experiments.classification import Exam, misclassification, target_of
-from curator.experiments.coded_tables import read_codes, read_schema
+from curator.experiments.coded_tables import read_codes
+from curator.operator.schema_files import read_schema
 from protocol.errors import OperatorError
 from protocol.tables.attributes import quoted
 from protocol.tables.distance import attribute_sets, average_distance, distances

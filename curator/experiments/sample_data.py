@@ -65,7 +65,7 @@ HEADER = tuple(attribute["name"] for attribute in SCHEMA["attributes"])
 
 def hospital(index: int, rows: int, stream: Stream) -> list[list[str]]:
     """Return the columns of one hospital. Hospitals differ in their patients' age, region and insurance."""
-    draw = _Draw(rows, stream)
+    draw = Draw(rows, stream)
     age = np.clip(draw.normal(48 + 9 * np.sin(index), 24), 0, 104).astype(int)
     is_male = draw.chance(0.48)
     region = draw.one_of(_turned((0.30, 0.25, 0.20, 0.15, 0.10), index))
@@ -100,7 +100,7 @@ def hospital(index: int, rows: int, stream: Stream) -> list[list[str]]:
     return [_texts(name, values, draw.chance(missing)) for name, values, missing in columns]
 
 
-class _Draw:
+class Draw:
     """Vectors of random numbers, one per row."""
 
     def __init__(self, rows: int, stream: Stream) -> None:
@@ -157,7 +157,7 @@ def _admission_shares(diagnosis: Numbers) -> Numbers:
     return np.stack([np.clip(1 - emergency - transfer, 0, 1), emergency, transfer], axis=1)
 
 
-def _outcomes(draw: _Draw, diagnosis: Numbers, age: Numbers) -> Numbers:
+def _outcomes(draw: Draw, diagnosis: Numbers, age: Numbers) -> Numbers:
     died = np.array(_DEADLINESS)[diagnosis] * np.clip(age / 60, 0.2, 1.8)
     nursing = np.clip((age - 65) / 120, 0, 0.25)
     rehabilitation = np.array((0.08, 0.15, 0.35, 0.03, 0.01, 0.45, 0.01, 0.0, 0.08, 0.12))[diagnosis]

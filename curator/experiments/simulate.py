@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from crypto.randomness import Stream
-from curator.experiments.coded_tables import DividedTable, read_divided, read_schema
+from curator.experiments.coded_tables import DividedTable, read_divided
 from curator.experiments.partition import Division
 from curator.experiments.simulation import Progress, Simulation, make_identities, member_of, simulate
 from curator.files import PUBLIC, write_file
+from curator.operator.schema_files import read_schema
 from curator.results.csv_files import write_table
 from protocol.errors import PlanError
 from protocol.exact import exact

@@ -53,6 +53,11 @@ def add_sample_data_options(sample: argparse.ArgumentParser) -> None:
     sample.add_argument("--parties", type=int, default=3, metavar="K", help="number of hospitals (%(default)s)")
     sample.add_argument("--rows", type=int, default=20_000, metavar="N", help="rows of each hospital (%(default)s)")
     sample.add_argument("--seed", type=int, default=1, metavar="N", help="same seed, same patients (%(default)s)")
+    sample.add_argument(
+        "--messy",
+        action="store_true",
+        help="exports as hospitals make them, each in its own way, with a data dictionary and the truth (truth.json)",
+    )
     sample.set_defaults(run=_sample_data)
 
 
@@ -75,6 +80,14 @@ def _simulate(chosen: argparse.Namespace) -> int:
 def _sample_data(chosen: argparse.Namespace) -> int:
     if chosen.parties < 1 or chosen.rows < 1:
         raise PlanError(f"{chosen.parties} hospitals of {chosen.rows} rows: at least 1 of each is needed")
+    if chosen.messy:
+        from curator.experiments.messy_data import write_messy
+
+        names = write_messy(chosen.out, chosen.parties, chosen.rows, chosen.seed)
+        print(
+            printable(f"wrote {', '.join(names)}, dictionary.csv, schema.json, all.csv and truth.json to {chosen.out}")
+        )
+        return 0
     from curator.experiments.sample_data import write_sample
 
     write_sample(chosen.out, chosen.parties, chosen.rows, chosen.seed)

@@ -4,6 +4,7 @@ It does not know results (`curator.http.result_routes`) or how runs advance (`cu
 """
 
 from collections.abc import AsyncIterator
+from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Path, Request, Response
@@ -14,7 +15,7 @@ from fastapi.sse import format_sse_event
 from curator import interface
 from curator.accounts import views
 from curator.http.abandoning import while_waited_for
-from curator.http.admission import OperatorRoute, SchemaRoute
+from curator.http.admission import AdmittingRoute, OperatorRoute, SchemaRoute
 from curator.http.dependencies import After, Limit, Operator, TheService
 from curator.service import Service
 from protocol.exact import Hash
@@ -38,6 +39,13 @@ _PLANS = {
             "step_seconds": 3600,
         },
     },
+}
+_FORMAT_FILE = files("protocol.tables") / "table-schema.json"
+_FORMAT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "a JSON Schema, the same for everybody",
+        "content": {"application/schema+json": {"schema": {"type": "object"}}},
+    }
 }
 _SCHEMA_BODY = {
     "requestBody": {
@@ -65,6 +73,7 @@ IdempotencyKey = Annotated[
 Wishes = Annotated[interface.PlanRequest, Body(openapi_examples=_PLANS)]
 
 router = APIRouter(prefix="/v1", tags=["operators"], route_class=OperatorRoute)
+public = APIRouter(prefix="/v1", tags=["operators"], route_class=AdmittingRoute)
 publishing = APIRouter(prefix="/v1", tags=["operators"], route_class=SchemaRoute)
 
 
@@ -87,6 +96,20 @@ def revoke(_operator: Operator, name: Annotated[PartyName, Path()], service: The
 
 
 # Schemas
+
+
+class _Format(Response):
+    media_type = "application/schema+json"
+
+
+@public.get(
+    "/schema-format",
+    summary="How schemas are written, as a JSON Schema for editors; needs no key",
+    response_class=_Format,
+    responses=_FORMAT,
+)
+def schema_format() -> Response:
+    return _Format(_FORMAT_FILE.read_bytes())
 
 
 @publishing.post("/schemas", summary="Publish a schema", openapi_extra=_SCHEMA_BODY)

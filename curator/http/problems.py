@@ -103,7 +103,8 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
     if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("request failed", exc_info=error)
     path = request.path_params
-    return problem(kind, detail, culprit=getattr(error, "culprit", None), run=path.get("run"), step=path.get("step"))
+    named = {name: getattr(error, name, None) for name in ("culprit", "problems")}
+    return problem(kind, detail, **named, run=path.get("run"), step=path.get("step"))
 
 
 async def _misread(_request: Request, error: Exception) -> JSONResponse:

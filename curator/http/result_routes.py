@@ -15,14 +15,24 @@ from curator.errors import Conflict, Forbidden, NotFound
 from curator.http.dependencies import Anybody, Operator, TheService
 from curator.results import report
 from curator.results.fresh_tables import MOST_PARQUET_ROWS, fresh_csv, fresh_parquet, published_parquet, started
-from curator.results.publication import MANIFEST, NETWORK, REPORT, REPORT_PAGE, TABLE, TABLES
+from curator.results.publication import (
+    CODEBOOK,
+    CODEBOOK_PAGE,
+    MANIFEST,
+    NETWORK,
+    REPORT,
+    REPORT_PAGE,
+    SCHEMA,
+    TABLE,
+    TABLES,
+)
 from curator.service import Service
 from protocol.errors import OperatorError
 from protocol.messages.http import RunId
 from protocol.plan.terms import Terms
 
 _CSV, _PARQUET = "text/csv; charset=utf-8", "application/vnd.apache.parquet"
-_JSON_FILES = (MANIFEST, NETWORK, TABLES, REPORT)
+_JSON_FILES = (MANIFEST, SCHEMA, NETWORK, TABLES, REPORT)
 _MOST_ROWS = 10**9
 
 Run = Annotated[RunId, Path()]
@@ -60,9 +70,24 @@ def table_parquet(_operator: Operator, run: Run, service: TheService, rows: Rows
 
 @router.get("/report.html", summary="The report", response_class=Response, responses=_described("text/html"))
 def report_page(_operator: Operator, run: Run, service: TheService) -> FileResponse:
-    """Show the report in the browser. Its own policy allows its style and nothing else."""
+    return _shown(service, run, REPORT_PAGE)
+
+
+@router.get("/codebook.csv", summary="The codebook", response_class=Response, responses=_described(_CSV))
+def codebook_csv(_operator: Operator, run: Run, service: TheService) -> FileResponse:
     folder, _ = _finished(service, run)
-    response = _download(folder / REPORT_PAGE, "text/html; charset=utf-8", "inline")
+    return _download(folder / CODEBOOK, _CSV)
+
+
+@router.get("/codebook.html", summary="The codebook", response_class=Response, responses=_described("text/html"))
+def codebook_page(_operator: Operator, run: Run, service: TheService) -> FileResponse:
+    return _shown(service, run, CODEBOOK_PAGE)
+
+
+def _shown(service: Service, run: str, name: str) -> FileResponse:
+    """Show a published page in the browser. Its own policy allows its style and nothing else."""
+    folder, _ = _finished(service, run)
+    response = _download(folder / name, "text/html; charset=utf-8", "inline")
     response.headers["Content-Security-Policy"] = f"{report.POLICY}; frame-ancestors 'none'"
     return response
 

@@ -4,8 +4,6 @@ It does not know HTTP (`curator.operator.client`) or how progress is drawn (`cur
 """
 
 import argparse
-import os
-import ssl
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +11,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from curator.errors import CuratorUnreachable
-from curator.home.tls import client_context
+from curator.operator.line import Command, action, command
 from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.operator.progress import Screen, describe_plan, describe_run
 from curator.rendering.output import say
@@ -25,19 +23,19 @@ from protocol.text import printable, printable_json
 if TYPE_CHECKING:
     from curator.operator.client import CuratorClient
 
-DEFAULT_URL = "https://127.0.0.1:8460"
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
 TIMED_OUT = 4
-RESULTS = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html", "table.parquet")
+RESULTS = (
+    *("manifest.json", "table.csv", "schema.json", "codebook.csv", "codebook.html"),
+    *("network.json", "tables.json", "report.json", "report.html", "table.parquet"),
+)
 _POLL_SECONDS = 0.5
 _MOST_COPIES = 1000
 _EXIT_CODES_TEXT = "Exit codes: 0 finished, 1 failed, 2 usage, 3 cancelled or refused, 4 timed out."
 
-Command = Callable[["CuratorClient", argparse.Namespace], int]
 
-
-def add_operator_options(command: str, parser: argparse.ArgumentParser) -> None:
-    _OPTIONS[command](parser)
+def add_operator_options(name: str, parser: argparse.ArgumentParser) -> None:
+    _OPTIONS[name](parser)
 
 
 def _plan_options(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +43,7 @@ def _plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _planning_options(parser: argparse.ArgumentParser, run: Command) -> None:
-    _command(parser, run)
+    command(parser, run)
     parser.add_argument("--schema", required=True, metavar="S.json|HASH", help="a schema's file or its hash")
     parser.add_argument(
         "--party", action="append", metavar="NAME", help="a party; repeat for more (all that offer rows)"
@@ -66,27 +64,27 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _runs_options(parser: argparse.ArgumentParser) -> None:
-    _command(parser, _list_runs)
+    command(parser, _list_runs)
 
 
 def _watch_options(parser: argparse.ArgumentParser) -> None:
-    _command(parser, _watch).add_argument("id", metavar="RUN")
+    command(parser, _watch).add_argument("id", metavar="RUN")
     parser.epilog = _EXIT_CODES_TEXT
 
 
 def _wait_options(parser: argparse.ArgumentParser) -> None:
-    _command(parser, _wait).add_argument("id", metavar="RUN")
+    command(parser, _wait).add_argument("id", metavar="RUN")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="wait at most this long (no limit)")
     parser.epilog = _EXIT_CODES_TEXT
 
 
 def _cancel_options(parser: argparse.ArgumentParser) -> None:
-    _command(parser, _cancel).add_argument("id", metavar="RUN")
+    command(parser, _cancel).add_argument("id", metavar="RUN")
     parser.add_argument("--reason", metavar="TEXT", help="the reason shown to the parties")
 
 
 def _get_options(get: argparse.ArgumentParser) -> None:
-    _command(get, _get).add_argument("id", metavar="RUN")
+    command(get, _get).add_argument("id", metavar="RUN")
     get.add_argument(
         "--file",
         action="append",
@@ -115,19 +113,12 @@ def _get_options(get: argparse.ArgumentParser) -> None:
 
 def _parties_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    _action(actions, "list", "all parties, their keys' fingerprints and what they offer", _list_parties)
+    action(actions, "list", "all parties, their keys' fingerprints and what they offer", _list_parties)
     for name, text, run in (
         ("code", "make a one-time code with which a party of this name enrols", _party_code),
         ("revoke", "revoke a party; its runs fail", _revoke_party),
     ):
-        _action(actions, name, text, run).add_argument("name", metavar="NAME")
-
-
-def _schemas_options(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(required=True, metavar="ACTION")
-    _action(actions, "list", "all schemas", _list_schemas)
-    _action(actions, "add", "publish a schema to the parties", _add_schema).add_argument("file", type=Path)
-    _action(actions, "show", "print a schema", _show_schema).add_argument("hash")
+        action(actions, name, text, run).add_argument("name", metavar="NAME")
 
 
 _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
@@ -139,48 +130,7 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "cancel": _cancel_options,
     "get": _get_options,
     "parties": _parties_options,
-    "schemas": _schemas_options,
 }
-
-
-def _action(actions: Any, name: str, text: str, run: Command) -> Any:
-    parser = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-    return _command(parser, run)
-
-
-def _command(parser: argparse.ArgumentParser, run: Command) -> argparse.ArgumentParser:
-    parser.add_argument("--url", metavar="URL", help=f"the curator (SUBN_URL, or {DEFAULT_URL})")
-    parser.add_argument("--key-file", type=Path, metavar="F", help="file with the operator's key (SUBN_KEY_FILE)")
-    parser.add_argument("--ca-file", type=Path, metavar="F", help="the curator's tls/ca.pem (SUBN_CA_FILE)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=lambda chosen: _with_client(chosen, run))
-    return parser
-
-
-def _with_client(chosen: argparse.Namespace, run: Command) -> int:
-    url = chosen.url or os.environ.get("SUBN_URL") or DEFAULT_URL
-    key_file = chosen.key_file or os.environ.get("SUBN_KEY_FILE")
-    if not key_file:
-        raise OperatorError("no operator key: give --key-file or SUBN_KEY_FILE (subn-curator init printed the key)")
-    key = Path(key_file).read_text(encoding="utf-8").strip()
-    if not key.isascii() or not key.isprintable() or not key:
-        raise OperatorError(f"{key_file} holds no operator key: one line of letters and digits is expected")
-    from curator.operator.client import CuratorClient  # imports httpx, for which no help should wait
-
-    with CuratorClient(url, key, ca=_ca(chosen.ca_file or os.environ.get("SUBN_CA_FILE"))) as client:
-        return run(client, chosen)
-
-
-def _ca(file: Path | str | None) -> str:
-    """Return the text of the CA's certificate, or an empty text to trust the machine's own CAs."""
-    if not file:
-        return ""
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-        client_context(text or "none")  # an empty text would mean the machine's own CAs
-    except (ssl.SSLError, ValueError):
-        raise OperatorError(f"{file} holds no certificate: the curator's tls/ca.pem is expected") from None
-    return text
 
 
 def _body(client: "CuratorClient", chosen: argparse.Namespace) -> dict[str, Any]:
@@ -196,7 +146,9 @@ def _run_body(client: "CuratorClient", chosen: argparse.Namespace) -> dict[str, 
 def _schema_hash(client: "CuratorClient", given: str) -> str:
     if len(given) == 64 and not Path(given).exists():
         return given
-    return str(client.add_schema(Path(given).read_bytes())["hash"])
+    from curator.operator.schema_files import schema_text  # imports numpy, for which no other command should wait
+
+    return str(client.add_schema(schema_text(Path(given)))["hash"])
 
 
 def _plan(client: "CuratorClient", chosen: argparse.Namespace) -> int:
@@ -272,8 +224,8 @@ def _cancel(client: "CuratorClient", chosen: argparse.Namespace) -> int:
 def _get(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     if chosen.copies is not None:
         return _get_copies(client, chosen)
-    names = chosen.file or (RESULTS[:-1] if chosen.rows is None else ("table.csv",))
     chosen.out.mkdir(parents=True, exist_ok=True)
+    names = chosen.file or (_published(client, chosen) if chosen.rows is None else ("table.csv",))
     for name in names:
         client.download(chosen.id, name, chosen.out / name, chosen.rows if name.startswith("table.") else None)
     paths = _with_safe_copies(chosen, [chosen.out / name for name in names])
@@ -290,6 +242,15 @@ def _with_safe_copies(chosen: argparse.Namespace, paths: Sequence[Path]) -> list
             write_for_spreadsheets(path, copy := path.with_suffix(".spreadsheet.csv"))
             found.append(str(copy))
     return found
+
+
+def _published(client: "CuratorClient", chosen: argparse.Namespace) -> list[str]:
+    """Return the names of all published files; a run of an older program has fewer."""
+    from protocol.outside_json import LARGEST_FILE, read_json  # takes long to import
+
+    client.download(chosen.id, "manifest.json", chosen.out / "manifest.json")
+    outputs = read_json((chosen.out / "manifest.json").read_bytes(), LARGEST_FILE)["manifest"]["outputs"]
+    return [name for name in RESULTS[:-1] if name == "manifest.json" or name in outputs]
 
 
 def _get_copies(client: "CuratorClient", chosen: argparse.Namespace) -> int:
@@ -332,23 +293,3 @@ def _party_code(client: "CuratorClient", chosen: argparse.Namespace) -> int:
 def _revoke_party(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     client.revoke(chosen.name)
     return say(chosen, {"revoked": chosen.name}, f"{chosen.name} is revoked")
-
-
-def _list_schemas(client: "CuratorClient", chosen: argparse.Namespace) -> int:
-    schemas = client.schemas()
-    lines = [f"{found['hash']}  {found['title']} ({found['attributes']} attributes)" for found in schemas]
-    return say(chosen, schemas, *(lines or ["no schema yet: subn schemas add FILE"]))
-
-
-def _add_schema(client: "CuratorClient", chosen: argparse.Namespace) -> int:
-    found = client.add_schema(chosen.file.read_bytes())
-    careful = [
-        f"careful: a spreadsheet takes {text!r} for a formula; `subn get --spreadsheet-safe` writes a copy for it"
-        for text in found["like_formulas"]
-    ]
-    return say(chosen, found, found["hash"], *careful)
-
-
-def _show_schema(client: "CuratorClient", chosen: argparse.Namespace) -> int:
-    print(printable_json(client.schema(chosen.hash), indent=1))
-    return 0

@@ -4,7 +4,7 @@
     plan = curator.plan("schema.json", epsilon="0.8")  # costs nothing; plan.price, plan.steps
     run = curator.run("schema.json", epsilon="0.8")
     run.wait()
-    table = run.table()                                # {"age": [...], ...}: pandas.DataFrame(table) works
+    table = run.frame()                                # a pandas.DataFrame with the schema's types
 
 It does not know HTTP (`curator.operator.client`), and it does not need the server's framework or database.
 """
@@ -27,8 +27,10 @@ from crypto.randomness import Stream
 from curator import interface
 from curator.errors import CuratorUnreachable
 from curator.operator.client import CuratorClient
+from curator.operator.line import DEFAULT_URL
 from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
+from curator.operator.schema_files import schema_text
 from protocol.errors import OperatorError, SubnError
 from protocol.messages.run_states import ENDS
 from protocol.options import PLAN_OPTIONS, Kind, PlanOption
@@ -40,7 +42,6 @@ ExactNumber = str | int | Fraction  # not float: 0.1 as a float is not exactly 1
 
 Asking = TypeVar("Asking", bound=Callable[..., Any])
 
-DEFAULT_URL = "https://127.0.0.1:8460"
 _POLL_SECONDS = 0.5
 _PATIENCE = 60.0  # seconds for which a curator may be away, as in a restart
 
@@ -152,7 +153,7 @@ class Curator:
             return str(self._client.add_schema(json.dumps(schema).encode())["hash"])
         if isinstance(schema, str) and len(schema) == 64 and not Path(schema).exists():
             return schema
-        return str(self._client.add_schema(Path(schema).read_bytes())["hash"])
+        return str(self._client.add_schema(schema_text(Path(schema)))["hash"])
 
 
 class NotebookRun:
@@ -200,6 +201,19 @@ class NotebookRun:
         header, *lines = csv.reader(self.file("table.csv", rows).decode().splitlines(keepends=True))
         return {name: [line[place] for line in lines] for place, name in enumerate(header)}
 
+    def frame(self, rows: int | None = None) -> Any:
+        """Return the published table, or a new one with `rows` rows, as a pandas.DataFrame with the schema's types.
+
+        Categories keep their order, whole numbers and booleans may be missing, and dates are dates. Needs pandas.
+        """
+        from curator.operator.frames import frame_of
+
+        return frame_of(self.file("table.parquet", rows))
+
+    def schema(self) -> Any:
+        """Return the schema of the table, with descriptions, units and labels."""
+        return read_json(self.file("schema.json"))
+
     def network(self) -> Any:
         return read_json(self.file("network.json"), LARGEST_FILE)
 
@@ -217,7 +231,7 @@ class NotebookRun:
         return verify_manifest(self.file("manifest.json"), {"table.csv": table}, key)
 
     def file(self, name: str, rows: int | None = None) -> bytes:
-        """Return a file's bytes: manifest.json, table.csv, table.parquet, network.json, tables.json, report.json."""
+        """Return a published file's bytes, such as those of table.parquet, codebook.csv or tables.json."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / "file"
             self._client.download(self.id, name, path, rows)

@@ -1,6 +1,6 @@
 """All routes of the operator's pages, which `curator.app` adds to the application, and signing in and out.
 
-It does not know what the other pages show (`party_pages`, `plan_page`, `run_pages`).
+It does not know what the other pages show (`party_pages`, `plan_page`, `run_pages`, `schema_pages`).
 """
 
 from functools import cache
@@ -19,6 +19,7 @@ from curator.http.dependencies import COOKIE, TheService
 from curator.pages import parties as party_pages
 from curator.pages import plan as plan_page
 from curator.pages import runs as run_pages
+from curator.pages import schemas as schema_pages
 from curator.pages.frame import PageRoute, Sending, SignedIn, SignInRoute, page, see_other, with_cookie
 from protocol.services.glossary import Term, terms_in
 
@@ -39,7 +40,7 @@ class _Files(StaticFiles):
 
 
 def add_pages(app: FastAPI) -> None:
-    for part in (router, entrance, party_pages.router, plan_page.router, run_pages.router):
+    for part in (router, entrance, party_pages.router, plan_page.router, run_pages.router, schema_pages.router):
         app.include_router(part)
     app.mount("/static", _Files(directory=_STATIC), name="static")
 

@@ -7,26 +7,16 @@ import csv
 import io
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-
-import duckdb
+from typing import Any
 
 from crypto.randomness import KEY_BYTES, Stream
 from curator.results.publication import TABLE, load_knowledge, synthetic_labels
 from protocol.plan.terms import Terms
-from protocol.tables.attributes import Attribute, Integer, Numeric
 
 MOST_PARQUET_ROWS = 20_000_000
 _CHUNK = 1 << 20
-# One thread and little memory, so that other requests are not slowed down. Nothing is downloaded.
-_SMALL: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 1,
-    "memory_limit": "256MB",
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
 
 
 def started(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -49,44 +39,27 @@ def fresh_csv(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator
 
 
 def published_parquet(folder: Path, terms: Terms) -> Iterator[bytes]:
-    with _as_parquet(folder / TABLE, terms) as parquet:
-        yield from published_chunks(parquet)
+    from curator.results.typed_tables import csv_batches  # only who asks for Parquet waits for its library
+
+    yield from _parquet(folder, terms, csv_batches(folder / TABLE, terms.schema))
 
 
 def fresh_parquet(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator[bytes]:
-    """Yield a new table as Parquet. Its index is at the end, so the table is written to files, deleted afterwards."""
+    """Yield a new table as Parquet. The whole table is never in memory."""
+    from curator.results.typed_tables import text_batches
+
+    drawn = synthetic_labels(terms, load_knowledge(folder, terms), rows, stream.take(KEY_BYTES))
+    yield from _parquet(folder, terms, text_batches(drawn))
+
+
+def _parquet(folder: Path, terms: Terms, batches: Iterator[Any]) -> Iterator[bytes]:
+    """Write Parquet to a file that is deleted afterwards: its index is at the end, so it cannot be streamed."""
+    from curator.results.typed_tables import write_parquet
+
     with tempfile.TemporaryDirectory(prefix="subn-", dir=folder) as scratch:
-        source = Path(scratch) / TABLE
-        with source.open("wb") as file:
-            file.writelines(fresh_csv(folder, terms, rows, stream))
-        yield from published_parquet(Path(scratch), terms)
-
-
-@contextmanager
-def _as_parquet(source: Path, terms: Terms) -> Iterator[Path]:
-    schema = terms.schema
-    texts = dict.fromkeys(schema.names, "VARCHAR")
-    selected = ", ".join(map(_column, schema.attributes))
-    reading = (
-        f"SELECT {selected} FROM read_csv(?, header=true, auto_detect=false, delim=',', quote='\"', escape='\"', "  # noqa: S608
-        "columns=?, force_not_null=?, parallel=false)"
-    )
-    with tempfile.TemporaryDirectory(prefix="subn-", dir=source.parent) as scratch:
         target = Path(scratch) / "table.parquet"
-        with duckdb.connect(config=_SMALL) as database:
-            table = database.sql(reading, params=[str(source), texts, list(schema.names)])
-            table.write_parquet(str(target), compression="zstd")
-        yield target
-
-
-def _column(attribute: Attribute) -> str:
-    """Select a column: numbers as numbers, missing numbers as NULL, categories as text."""
-    name = '"' + attribute.name.replace('"', '""') + '"'
-    if not isinstance(attribute, Numeric):
-        return name
-    kind = "BIGINT" if isinstance(attribute, Integer) else "DOUBLE"
-    token = "'" + attribute.missing[0].replace("'", "''") + "'" if attribute.missing else "NULL"
-    return f"CAST(nullif({name}, {token}) AS {kind}) AS {name}"
+        write_parquet(target, terms.schema, batches)
+        yield from published_chunks(target)
 
 
 def _csv_text(rows: object) -> bytes:

@@ -19,6 +19,7 @@ import numpy as np
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
 from curator.files import PUBLIC, write_file
+from curator.results.codebook import codebook_csv, codebook_html
 from curator.results.csv_files import write_table
 from curator.results.report import Tally, report_html, report_json
 from curator.store.run_records import EventRecord, ReplyRecord, spent, spent_delta
@@ -27,6 +28,7 @@ from protocol.plan.terms import Terms
 from protocol.run.curator import RunState
 from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
 from protocol.run.synthesis import synthetic_codes
+from protocol.services.schema_words import editable
 from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_domain
 from protocol.tables.coding import labels
 from protocol.tables.domain import Domain, Merged
@@ -34,7 +36,9 @@ from protocol.tables.marginal import Table
 
 TABLE, NETWORK, TABLES, MANIFEST = "table.csv", "network.json", "tables.json", "manifest.json"
 REPORT, REPORT_PAGE = "report.json", "report.html"
-PUBLISHED = (TABLE, NETWORK, TABLES, REPORT, REPORT_PAGE)  # files whose digests are in the manifest
+SCHEMA, CODEBOOK, CODEBOOK_PAGE = "schema.json", "codebook.csv", "codebook.html"
+# Files whose digests are in the manifest.
+PUBLISHED = (TABLE, SCHEMA, CODEBOOK, CODEBOOK_PAGE, NETWORK, TABLES, REPORT, REPORT_PAGE)
 Json = dict[str, Any]
 
 
@@ -53,6 +57,9 @@ def publish(
     tally, finished = Tally(terms.schema.sizes), _moment(now)
     write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed, tally))
     report = report_json(terms, known, replies, costs, tally.counts, key.public, finished)
+    write_file(folder / SCHEMA, editable(terms.schema), PUBLIC)
+    write_file(folder / CODEBOOK, codebook_csv(terms.schema), PUBLIC)
+    write_file(folder / CODEBOOK_PAGE, codebook_html(terms.schema, terms.plan.run), PUBLIC)
     for name, content in (
         (NETWORK, network_json(terms, known)),
         (TABLES, tables_json(terms, known)),

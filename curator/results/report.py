@@ -29,8 +29,8 @@ from protocol.stages.knowledge import Knowledge, counted_domain
 from protocol.tables.spreadsheets import formulas_in
 
 Json = dict[str, Any]
-_STYLE = (files("curator.rendering") / "templates" / "report.css").read_text(encoding="utf-8")
-_STYLE_HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
+STYLE = (files("curator.rendering") / "templates" / "report.css").read_text(encoding="utf-8")
+_STYLE_HASH = base64.b64encode(sha256(STYLE.encode()).digest()).decode()
 # The page may use this style and load nothing, whether it is served or opened from a disk.
 POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
 _MOST_LISTED = 60
@@ -139,7 +139,7 @@ def report_html(report: Mapping[str, Any]) -> str:
     modelled = len(found["pairs"]["modelled"])
     return render(
         "report.html",
-        style=_STYLE,
+        style=STYLE,
         policy=POLICY,
         report=report,
         rows=sum(party["rows"] for party in report["parties"]),

@@ -17,9 +17,8 @@ from protocol.model.rare_categories import Merging, spread_table
 from protocol.network.mutual_information import mutual_information
 from protocol.network.network import Family, Network, family_table
 from protocol.plan.terms import Terms
+from protocol.services.schema_words import about
 from protocol.stages.knowledge import Knowledge, LocalModel, counted_domain
-from protocol.tables.attributes import Attribute, Numeric
-from protocol.tables.exact_json import decimal_text
 from protocol.tables.marginal import Table, project_to_simplex
 
 Json = dict[str, Any]
@@ -121,7 +120,7 @@ def _merged(terms: Terms, known: Knowledge) -> list[Json]:
     found = []
     for variable, groups in known.merged:
         attribute = terms.schema.attributes[variable]  # merging models attributes as they are: variables are attributes
-        labelled = zip(category_labels(attribute), groups, strict=True)
+        labelled = zip(attribute.labels_of_categories(), groups, strict=True)
         hidden = [label for label, group in labelled if groups.count(group) > 1]
         found.append({"attribute": attribute.name, "categories": hidden})
     return found
@@ -138,7 +137,8 @@ def _marginal(terms: Terms, sources: Sequence[_Source], number: int, drawn: NDAr
     told = {
         "attribute": attribute.name,
         "kind": attribute.kind,
-        "categories": category_labels(attribute),
+        **about(attribute),
+        "categories": attribute.labels_of_categories(),
         "table": _rounded(drawn / max(1, int(drawn.sum()))),
         "model_band": None if math.isinf(sum(drawn_from)) else _band(sum(drawn_from), rows),
         "effective_rows": _effective_rows(rows, sum(drawn_from), terms.plan.rows),
@@ -197,27 +197,6 @@ def _effective_rows(rows: int, variance: float, synthetic: int) -> int | None:
     if math.isinf(variance):
         return None
     return int(1 / (1 / rows + 4 * variance / rows**2 + 1 / synthetic))
-
-
-def category_labels(attribute: Attribute) -> list[str]:
-    if isinstance(attribute, Numeric):
-        found = [_bin_label(attribute, index) for index in range(attribute.categories)]
-    else:
-        found = list(attribute.values)
-    return found + ["missing"] * bool(attribute.missing)
-
-
-def _bin_label(attribute: Numeric, index: int) -> str:
-    first, ends = attribute.edge(index), attribute.edge(index + 1)
-    if attribute.decimals:
-        return f"{_short(first)} to {_short(ends)}"
-    low, high = math.ceil(first), math.ceil(ends) - 1
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _short(value: Any) -> str:
-    text = decimal_text(value)
-    return text if len(text) <= 8 else f"{float(value):.4g}"
 
 
 # Pairs

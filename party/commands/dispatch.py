@@ -32,10 +32,21 @@ def setup() -> Mapping[str, Command]:
         "recognise": setup.recognise,
         "peers": setup.peers,
         "trust": setup.trust,
-        "check": setup.check,
         "offer": setup.offer,
         "rotate": setup.rotate,
     }
+
+
+def checks() -> Mapping[str, Command]:
+    from party.commands import checks
+
+    return {"check": checks.check}
+
+
+def drafting() -> Mapping[str, Command]:
+    from party.commands import drafting
+
+    return {"draft": drafting.draft}
 
 
 def daily() -> Mapping[str, Command]:

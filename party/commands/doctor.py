@@ -19,10 +19,12 @@ from urllib.parse import urlsplit
 
 from party import views
 from party.answering.refusals import MOST_FRUITLESS
+from party.books import audit
 from party.books.budget import added
+from party.commands.checks import checked
 from party.commands.line import Seams, call, curator_of
 from party.commands.result import Result
-from party.commands.setup import checked, roster_of
+from party.commands.setup import roster_of
 from party.curator_link.tls import trusting
 from party.home import keys, settings, tokens
 from party.home.home import OpenHome, open_home
@@ -110,7 +112,7 @@ def _sources(home: Home) -> Iterator[Finding]:
                 yield Finding("source", "ok", f"{name}: {found['rows']:,} rows fit")
             else:
                 mend = "`subn-party check` shows all problems"
-                yield Finding("source", "bad", f"{name} does not fit: {found['why']}", mend)
+                yield Finding("source", "bad", f"{name} does not fit: {' '.join(found['why'].splitlines())}", mend)
 
 
 def _accounts(home: Home) -> Iterator[Finding]:

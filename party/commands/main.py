@@ -29,7 +29,7 @@ _CODES = (
 )
 
 _GROUPS = {
-    "set up, in this order": ("init", "check", "enrol", "peers", "trust", "offer", "serve"),
+    "set up, in this order": ("init", "draft", "check", "enrol", "peers", "trust", "offer", "serve"),
     "decide": ("requests", "accept", "refuse", "page"),
     "look back": ("ledger", "audit", "compare", "export"),
     "keep it going": ("doctor", "ready", "rotate"),
@@ -172,12 +172,28 @@ def _add_joining(groups: Any) -> None:
 
 
 def _add_setting_up(groups: Any) -> None:
-    _add(
+    drafting = _add(
+        groups,
+        "draft",
+        dispatch.drafting,
+        "draft a schema from a table, on the spot, for people to finish",
+        "For a table that has no schema yet. Names, kinds, formats and missing tokens are read from the table. Values "
+        "and ranges are marked as to be justified from public knowledge: they come from rows, and a schema with such a "
+        "mark is refused. Nothing leaves this machine.",
+    )
+    drafting.add_argument("dataset", metavar="DATASET", nargs="?", help="its name in party.toml (if there are several)")
+    drafting.add_argument("--out", type=Path, metavar="FILE", help="the file to write (standard output)")
+    check = _add(
         groups,
         "check",
-        dispatch.setup,
+        dispatch.checks,
         "check every data set against its schema, and whether the curator answers",
-        "Counts of bad values are shown to you only; nothing leaves this machine.",
+        "It says how files are read, and counts bad values. Nothing leaves this machine.",
+    )
+    check.add_argument(
+        "--show-values",
+        action="store_true",
+        help="also show values that do not fit, with their places: on this screen, and nowhere else",
     )
     offer = _add(
         groups,

@@ -1,4 +1,4 @@
-"""The commands that set a party up: keys, enrolment, other parties, checks and offers.
+"""The commands that set a party up: keys, enrolment, other parties and offers.
 
 It does not know the command line's words or how results are printed.
 """
@@ -16,7 +16,7 @@ from party.commands.line import TRIES, Seams, call, curator_of
 from party.commands.result import Result, unknown_dataset
 from party.curator_link.client import Curator
 from party.curator_link.introduction import introduced
-from party.errors import Declined, SettingsError, TalkError, Untrusted
+from party.errors import Declined, SettingsError, Untrusted
 from party.files import write_file
 from party.home import keys, settings
 from party.home.home import OpenHome, open_home
@@ -25,7 +25,6 @@ from party.home.layout import Home
 from party.home.lock import served_alone
 from party.home.settings import CuratorSettings, schema_of
 from party.rollback import earlier, earlier_words
-from protocol.errors import DataError
 from protocol.messages.fingerprint_words import fits, spoken
 from protocol.messages.pins import checked_pin, parted
 from protocol.text import alike
@@ -116,23 +115,6 @@ def trust(home: Home, chosen: Any) -> Result:
         )
     settings.add_peer(home, chosen.name, shown[chosen.name])
     return Result({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])
-
-
-def check(home: Home, chosen: Any) -> Result:
-    with open_home(home) as opened:
-        datasets = {name: checked(opened, name) for name in opened.settings.datasets}
-        for one in datasets.values():
-            if "schema" in one:
-                settings.dataset_for(home, opened.settings, one["schema"])  # refuses two data sets of one schema
-        unclear, shared = opened.unclear_accounts(), map(views.sharing, views.accounts(opened).values())
-        curator = _curator_answers(opened, chosen.seams)
-    fits = all(one["fits"] for one in datasets.values())
-    lines = [line for name, one in datasets.items() for line in _check_lines(name, one)]
-    lines += [f"accounts: {one}" for one in (*filter(None, shared), *unclear)]
-    lines.append(f"curator: {curator['what']}")
-    code = 2 if not fits or unclear else 1 if curator["reachable"] is False else 0
-    data = {"datasets": datasets, "curator": curator, "fits": fits, "unclear_accounts": unclear}
-    return Result(data, lines, code)
 
 
 def offer(home: Home, chosen: Any) -> Result:
@@ -230,47 +212,6 @@ def _standing(peer: dict[str, Any]) -> str:
     if peer["noted"] is not None:
         return f"DIFFERS from the fingerprint that you have noted ({peer['noted']}): ask its data owner"
     return f'compare with its data owner, then: subn-party trust "{peer["name"]}" "FINGERPRINT"'
-
-
-def checked(opened: OpenHome, name: str) -> dict[str, Any]:
-    """Find all problems of one data set before its rules apply, and whether it fits with its rules."""
-    dataset = opened.settings.datasets[name]
-    try:
-        schema = schema_of(opened.home, name, dataset)
-        found = source.check(opened.home.path, dataset, schema)
-    except (SettingsError, DataError) as error:
-        return {"fits": False, "why": str(error), "problems": []}
-    problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
-    checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
-    if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
-        return checked
-    try:
-        source.load(opened.home.path, dataset, schema)
-    except DataError as error:
-        checked |= {"fits": False, "why": str(error)}
-    return checked
-
-
-def _check_lines(name: str, found: dict[str, Any]) -> list[str]:
-    head = f"{name}: {found['rows']:,} rows" if "rows" in found else f"{name}:"
-    lines = [f"  {one['count']:,} times in {one['column'] or 'whole rows'}: {one['what']}" for one in found["problems"]]
-    if not found["fits"]:
-        return [
-            f"{head} DO NOT FIT" if "rows" in found else f"{head} cannot be read",
-            *lines,
-            f"  first: {found['why']}",
-        ]
-    return [f"{head} fit{' by your out_of_range rules' if lines else ''}", *lines]
-
-
-def _curator_answers(opened: OpenHome, seams: Seams) -> dict[str, Any]:
-    if opened.settings.curator is None:
-        return {"reachable": None, "what": "not enrolled yet"}
-    try:
-        call(curator_of(opened, seams, tries=1), lambda line: line.my_runs())
-    except TalkError as error:
-        return {"reachable": False, "what": str(error)}
-    return {"reachable": True, "what": f"{opened.curator.url} answers, and knows {opened.curator.name}"}
 
 
 def _offer(opened: OpenHome, name: str, seams: Seams) -> dict[str, Any]:

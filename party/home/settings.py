@@ -23,12 +23,14 @@ from protocol.errors import SchemaError
 from protocol.exact import Exact
 from protocol.options import Method, Noise, Update
 from protocol.plan.plan import Name
+from protocol.services.delimited import Decimal, Encoding, Given
 from protocol.tables.coding import Rule
 from protocol.tables.schema import Schema
 
 HOST_VARIABLE, PORT_VARIABLE = "SUBN_PARTY_HOST", "SUBN_PARTY_PORT"
 _LAST_PORT = 65535
 _LONGEST_ECHO = 80
+_EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
 
 Positive = Annotated[Exact, Field(gt=0)]
@@ -68,10 +70,38 @@ class Dataset(_Closed):
     delta_spent_before: Amount = Fraction(0)
     person_key: Annotated[str, Field(min_length=1)] | None = None
     out_of_range: Rule | dict[str, Rule] = "refuse"
+    # How a file is written; found out from the file where nothing is said.
+    encoding: Encoding | None = None
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    quote: Literal['"', "'", ""] | None = None
+    decimal: Decimal | None = None
+    sheet: Annotated[str, Field(min_length=1)] | None = None
 
     @property
     def is_database(self) -> bool:
         return "://" in self.source
+
+    @property
+    def is_parquet(self) -> bool:
+        return self.source.lower().endswith(".parquet")
+
+    @property
+    def is_excel(self) -> bool:
+        return self.source.lower().endswith(_EXCEL)
+
+    @property
+    def given(self) -> Given:
+        return Given(self.encoding, self.delimiter, self.quote, self.decimal)
+
+    @model_validator(mode="after")
+    def _refuse_settings_of_other_sources(self) -> "Dataset":
+        is_text = not (self.is_database or self.is_parquet or self.is_excel)
+        for name in ("encoding", "delimiter", "quote", "decimal"):
+            if getattr(self, name) is not None and not is_text:
+                raise ValueError(f"{name}: is for CSV files only; leave it out for this source")
+        if self.sheet is not None and not self.is_excel:
+            raise ValueError("sheet: is for Excel files only; leave it out for this source")
+        return self
 
     @model_validator(mode="after")
     def _refuse_contradictions(self) -> "Dataset":

@@ -14,7 +14,8 @@ TEMPLATE = Template("""\
 # The tables that may be asked about, one section each; "patients" is a name of your choice.
 
 [datasets.patients]
-source = "patients.csv"         # .csv, .csv.gz, .parquet, or a database: "postgresql+psycopg://user:password@host/db"
+source = "patients.csv"         # .csv, .csv.gz, .xlsx (.xls, .ods), .parquet, or a database, such as
+                                # "postgresql+psycopg://user:password@host/db"
 # query = "SELECT * FROM patients WHERE consent"        # for a database, and only there
 schema = "schema.json"          # the public schema, the same at every party
 epsilon_total = "4"             # the epsilon that all runs together may ever spend on this table
@@ -28,6 +29,12 @@ epsilon_total = "4"             # the epsilon that all runs together may ever sp
 # person_key = "patient_id"     # a column that must name every person once; it never leaves and is not counted
 out_of_range = "refuse"         # what the schema does not list: "refuse", "clamp" (numbers) or "missing";
                                 # or by column: { age = "clamp", bmi = "missing" }
+# How a CSV file is written is found out, and shown by `subn-party check`. Where that is wrong, say so:
+# delimiter = ";"               # also ",", "|" or "\t"
+# decimal = ","                 # the sign in 3,5; or "."
+# encoding = "windows-1252"     # also "utf-8", "iso-8859-1" or "utf-16"
+# quote = '"'                   # the sign around fields; also "'", or "" for none
+# sheet = "Admissions"          # the sheet of an Excel file (the first)
 
 
 # Rules for runs. A run that breaks a rule is refused, whoever asks.

@@ -4,7 +4,7 @@ It does not know how senders show that they may. What anybody else sends counts 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -19,12 +19,14 @@ _NOTHING: Message = {"type": "http.request", "body": b"", "more_body": False}
 
 
 class BodyGuard:
-    def __init__(self, app: ASGIApp, may_send: Callable[[Headers], bool]) -> None:
-        self._app, self._may_send = app, may_send
+    def __init__(self, app: ASGIApp, may_send: Callable[[Headers], bool], larger: Mapping[str, int]) -> None:
+        """`larger` says how many bytes may be sent to paths that take more than others."""
+        self._app, self._may_send, self._larger = app, may_send, larger
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] not in READING:
-            receive = _limited(receive) if self._may_send(Headers(scope=scope)) else _unread(receive)
+            largest = self._larger.get(scope["path"], LARGEST)
+            receive = _limited(receive, largest) if self._may_send(Headers(scope=scope)) else _unread(receive)
         await self._app(scope, receive, send)
 
 
@@ -44,7 +46,7 @@ def _unread(receive: Receive) -> Receive:
     return unread
 
 
-def _limited(receive: Receive) -> Receive:
+def _limited(receive: Receive, largest: int) -> Receive:
     deadline, taken, is_whole = asyncio.get_running_loop().time() + SECONDS, 0, False
 
     async def limited() -> Message:
@@ -58,8 +60,8 @@ def _limited(receive: Receive) -> Receive:
             raise HTTPException(408, "the body did not arrive in time: send it again") from None
         taken += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
-        if taken > LARGEST:
-            raise HTTPException(413, f"the body is larger than {LARGEST:,} bytes: send at most that many")
+        if taken > largest:
+            raise HTTPException(413, f"the body is larger than {largest:,} bytes: send at most that many")
         return message
 
     return limited

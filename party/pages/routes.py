@@ -20,9 +20,11 @@ from party.errors import LedgerError, PolicyRefusal, TalkError
 from party.home.home import OpenHome
 from party.pages import schema_diff
 from party.pages.rendering import Renderer, glossary
+from party.pages.schemas import schema_pages
 from party.pages.sessions import SESSION_SECONDS, Door, Session, cookie_name, is_same
 from party.pages.views import Views
 from protocol.errors import DataError
+from protocol.services import schema_words
 
 STATIC = Path(__file__).parent / "static"
 BY = "page"
@@ -49,6 +51,7 @@ def add_pages(
     app.include_router(_of_requests(opened, render, guards))
     app.include_router(_of_the_party(opened, render, guards, line))
     app.include_router(_deciding(opened, render, guards, line))
+    app.include_router(schema_pages(opened, render, Depends(guards.reader), Depends(guards.writer)))
     _add_failures(app, render)
 
 
@@ -214,7 +217,7 @@ def _request_page(
     facts = Views(opened).request(request)
     schema = schema_diff.asked_schema(request)
     held = schema_diff.held_for(opened, request.dataset, schema) if schema is not None else None
-    lines = schema_diff.lines(schema, held[1] if held else None) if schema is not None else []
+    lines = schema_words.lines(schema, held[1] if held else None) if schema is not None else []
     name = held[0] if held else None
     return render.page("request.html", session, status, **facts, beside=lines, held=name, complaint=complaint)
 

@@ -3,12 +3,13 @@
 It does not know what the columns mean. Privacy: no message holds the URL's password, or a value that a driver quotes.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from party.readers.typed import Speller
 from protocol.errors import DataError
 from protocol.tables.coding import BATCH
 
@@ -18,7 +19,7 @@ def without_password(source: str) -> str:
     return _url(source).render_as_string(hide_password=True)
 
 
-def database_rows(source: str, query: str) -> Generator[Sequence[str], None, None]:
+def database_rows(source: str, query: str, spelling: Callable[[str], Speller]) -> Generator[Sequence[str], None, None]:
     """The names of the columns, then every row."""
     url = _url(source)
     try:
@@ -27,23 +28,17 @@ def database_rows(source: str, query: str) -> Generator[Sequence[str], None, Non
             # The driver gets the query unchanged: a % or : in the query is not a parameter.
             streaming = connection.execution_options(stream_results=True, max_row_buffer=BATCH, no_parameters=True)
             with streaming.exec_driver_sql(query) as result:
-                yield list(result.keys())
+                names = list(result.keys())
+                yield names
+                spellers = [spelling(name) for name in names]
                 for batch in result.partitions(BATCH):
                     for row in batch:
-                        yield [_text(value) for value in row]
+                        yield [spell(value) for spell, value in zip(spellers, row, strict=True)]
     except (SQLAlchemyError, ImportError) as error:
         code = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
         what = " ".join(filter(None, (type(error).__name__, code)))
         shown = url.render_as_string(hide_password=True)
         raise DataError(f"{shown}: the query gives no rows ({what}); try it with the database's own tool") from None
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _url(source: str) -> URL:

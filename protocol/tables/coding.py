@@ -6,8 +6,8 @@ Privacy: messages about a row name its number, the column and the class of the v
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
-from protocol.tables import fields
-from protocol.tables.attributes import Attribute, Numeric, first_duplicate, quoted
+from protocol.tables.attributes import AttributeBase, Ranged, first_duplicate, quoted
 from protocol.tables.domain import Codes
-from protocol.tables.fields import ABOVE, BELOW, WHAT, FieldReader
+from protocol.tables.fields import FieldReader
+from protocol.tables.kinds.attribute import ABOVE, BELOW, EARLY, LATE, POINT, WHAT
 from protocol.tables.schema import Schema
 
 Rule = Literal["refuse", "clamp", "missing"]
@@ -38,15 +38,34 @@ class Problem:
     count: int
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A bad value, for the eyes of the data owner alone; or a row of the wrong width, without a column."""
+
+    row: int
+    column: str | None
+    what: str
+    text: str = field(repr=False)
+
+
 class Coder:
-    """Coder of rows whose fields are in the schema's order, or in the order of the header last given to `columns`."""
+    """Coder of rows whose fields are in the schema's order, or in the order of the header last given to `columns`.
+
+    `decimal` is the sign in the table's numbers, and `place` names a row of the source by its number.
+    """
 
     def __init__(
-        self, schema: Schema, out_of_range: Rule | Mapping[str, Rule] = "refuse", source: str = "the table"
+        self,
+        schema: Schema,
+        out_of_range: Rule | Mapping[str, Rule] = "refuse",
+        source: str = "the table",
+        decimal: str = POINT,
+        place: Callable[[int], str] = "row {}".format,
     ) -> None:
         self._schema = schema
         self._source = source
-        self._readers = [FieldReader(attribute) for attribute in schema.attributes]
+        self._place = place
+        self._readers = [FieldReader(attribute, decimal) for attribute in schema.attributes]
         self._replacements = [_replacements(attribute, out_of_range) for attribute in schema.attributes]
         if not isinstance(out_of_range, str) and (unknown := sorted(out_of_range.keys() - set(schema.names))):
             raise OperatorError(
@@ -91,6 +110,29 @@ class Coder:
         problems = [Problem(names[index], WHAT[code], count) for (index, code), count in sorted(found.items())]
         return ([Problem(None, WRONG_WIDTH, misfits)] if misfits else []) + problems
 
+    def offending(self, rows: Rows, most: int) -> list[Cell]:
+        """Find bad values, at most `most` of each column and class, before any rule applies; in the rows' order."""
+        found: list[Cell] = []
+        counts: Counter[tuple[str | None, str]] = Counter()
+        first_row = 1
+        for batch in _batches(rows):
+            for cell in sorted(self._bad_cells(batch, first_row), key=lambda cell: cell.row):
+                counts[cell.column, cell.what] += 1
+                if counts[cell.column, cell.what] <= most:
+                    found.append(cell)
+            first_row += len(batch)
+        return found
+
+    def _bad_cells(self, rows: Sequence[Sequence[str]], first_row: int) -> Iterator[Cell]:
+        fitting = [place for place, row in enumerate(rows) if len(row) == self._width]
+        for place in sorted({*range(len(rows))}.difference(fitting)):
+            yield Cell(first_row + place, None, WRONG_WIDTH, f"{len(rows[place])} instead of {self._width}")
+        for index, codes in enumerate(self._raw([rows[place] for place in fitting])):
+            for at in np.flatnonzero(codes < 0).tolist():
+                place = fitting[at]
+                text = rows[place][self._positions[index]]
+                yield Cell(first_row + place, self._schema.names[index], WHAT[int(codes[at])], text)
+
     def _code(self, rows: Sequence[Sequence[str]], first_row: int) -> list[Codes]:
         width = self._width
         misfit = next((i for i, row in enumerate(rows) if len(row) != width), None)
@@ -101,7 +143,8 @@ class Coder:
         self._refuse_bad(columns, first_row)
         if misfit is not None:
             found = f"{len(rows[misfit])} instead of {width}"
-            raise DataError(f"{self._source}, row {first_row + misfit}: {WRONG_WIDTH}, {found}; correct the row.")
+            place = self._place(first_row + misfit)
+            raise DataError(f"{self._source}, {place}: {WRONG_WIDTH}, {found}; correct the row.")
         types = [attribute.code_type for attribute in self._schema.attributes]
         return [codes.astype(code_type) for codes, code_type in zip(columns, types, strict=True)]
 
@@ -116,7 +159,7 @@ class Coder:
         if bad:
             row, index = min(bad)
             what = WHAT[int(columns[index][row])]
-            place = f"{self._source}, row {first_row + row}, column {quoted(self._schema.names[index])}"
+            place = f"{self._source}, {self._place(first_row + row)}, column {quoted(self._schema.names[index])}"
             raise DataError(f"{place}: {what}; correct the table or the schema, or set out_of_range for this column.")
 
 
@@ -130,9 +173,9 @@ def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
 
 
 def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[list[str]]:
-    """The text of every code, by attribute; a number is drawn uniformly from its bin."""
+    """The text of every code, by attribute; a number or a date is drawn uniformly from its category."""
     columns = zip(schema.attributes, codes, strict=True)
-    return [fields.labels(attribute, column, stream) for attribute, column in columns]
+    return [attribute.texts(column, stream) for attribute, column in columns]
 
 
 def _batches(rows: Rows) -> Iterator[list[Sequence[str]]]:
@@ -141,15 +184,16 @@ def _batches(rows: Rows) -> Iterator[list[Sequence[str]]]:
         yield batch
 
 
-def _replacements(attribute: Attribute, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
+def _replacements(attribute: AttributeBase, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
     """The code that replaces each class of bad value, by the data owner's rule."""
     for_all = isinstance(out_of_range, str)
     rule = out_of_range if isinstance(out_of_range, str) else out_of_range.get(attribute.name, "refuse")
-    if rule == "clamp" and isinstance(attribute, Numeric):
-        return {ABOVE: attribute.categories - 1, BELOW: 0}
+    if rule == "clamp" and isinstance(attribute, Ranged):
+        last = attribute.categories - 1
+        return {ABOVE: last, LATE: last, BELOW: 0, EARLY: 0}
     if rule == "missing" and attribute.missing:
         return dict.fromkeys(WHAT, attribute.categories)
     if rule != "refuse" and not for_all:
-        needed = "numbers" if rule == "clamp" else "a missing token in the schema"
+        needed = "numbers or dates" if rule == "clamp" else "a missing token in the schema"
         raise OperatorError(f"The rule {rule} for {quoted(attribute.name)} needs {needed}; choose another rule.")
     return {}

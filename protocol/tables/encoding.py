@@ -133,7 +133,7 @@ def _variants(attribute: Attribute, base: int) -> Iterator[Variable]:
 
 def _taxonomy_levels(attribute: Categorical) -> Iterator[tuple[int, ...]]:
     """Cut the taxonomy at every depth, the deepest first. A value that no group names stays by itself."""
-    paths = [(*attribute.paths.get(value, ()), value) for value in attribute.values]
+    paths = [(*attribute.paths.get(value, ()), value) for value in attribute.written]
     for depth in range(max(map(len, paths)) - 1, 0, -1):
         # A cut above a value gives its group. The length distinguishes a value from a group of the same name.
         cut = [(path[:depth], len(path) > depth) for path in paths] + [((), False)] * bool(attribute.missing)

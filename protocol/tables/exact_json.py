@@ -12,6 +12,7 @@ from typing import Any
 
 DECIMALS = 18
 LARGEST = 10**18
+_SHORT = 12  # characters
 
 # The exponent is limited so that nobody can write a number that fills the memory.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?")
@@ -25,6 +26,8 @@ def write_json(value: Any) -> str:
         return "[" + ",".join(map(write_json, value)) + "]"
     if isinstance(value, Fraction):
         return decimal_text(value)
+    if isinstance(value, Decimal):
+        return str(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
@@ -51,6 +54,13 @@ def decimal_text(number: Fraction) -> str:
     """Write a number that `number_of` returned as the shortest decimal text."""
     scaled = number * 10**DECIMALS
     return fixed_point(scaled.numerator, DECIMALS).rstrip("0").rstrip(".")
+
+
+def short_text(number: Fraction) -> str:
+    """Write a number for people: exactly where that is short, else to six digits."""
+    scaled = number * 10**DECIMALS
+    text = decimal_text(number) if scaled.denominator == 1 else ""
+    return text if 0 < len(text) <= _SHORT else f"{float(number):.6g}"
 
 
 def fixed_point(units: int, decimals: int) -> str:

@@ -3,44 +3,65 @@
 It does not know data, or how attributes become variables (`protocol.tables.encoding`).
 """
 
-from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from protocol.errors import SchemaError
 from protocol.exact import digest
 from protocol.outside_json import read_json
-from protocol.tables.attributes import Attribute, Name, first_duplicate, quoted
+from protocol.tables.attributes import Attribute, Name
 from protocol.tables.exact_json import write_json
+from protocol.tables.schema_problems import equal_names, overfull, sentences, unready
 
 LARGEST_SCHEMA = 1 << 20  # characters of its JSON
 MOST_ATTRIBUTES = 2000
 MOST_CATEGORIES = 1 << 20  # of all attributes together: the cells of their single tables
-_LONGEST_SENTENCE = 500
+
+_FORMAT = "$schema"
 
 
 class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: Name = ""
-    attributes: Annotated[tuple[Attribute, ...], Field(max_length=MOST_ATTRIBUTES), FailFast()]
+    attributes: Annotated[tuple[Attribute, ...], Field(max_length=MOST_ATTRIBUTES)]
 
     @classmethod
     def parse(cls, source: str | bytes | dict[str, Any]) -> "Schema":
         """Parse a schema from JSON, or from the object that JSON was read into. Raises SchemaError."""
+        raw = _without_format(read_schema_json(source) if isinstance(source, str | bytes) else source)
+        if too_much := overfull(raw):
+            raise SchemaError(too_much)
+        not_ready = unready(raw)
         try:
-            raw = read_json(source, LARGEST_SCHEMA, exact=True) if isinstance(source, str | bytes) else source
-        except ValueError as error:
-            raise SchemaError(f"Schema: this is not JSON that can be read: {error}.") from None
-        try:
-            return cls.model_validate(raw)
+            found = cls.model_validate(raw)
         except ValidationError as error:
-            raise SchemaError(_sentence(error, raw)) from None
+            raise SchemaError(*sentences(raw, not_ready, error, cls._complaints)) from None
+        if not_ready:
+            raise SchemaError(*not_ready.values())
+        if (length := len(found.to_json())) > LARGEST_SCHEMA:
+            raise SchemaError(
+                f"Schema: written in full it has {length:,} characters, and at most {LARGEST_SCHEMA:,} are read; "
+                "use fewer values or edges."
+            )
+        return found
+
+    @classmethod
+    def _complaints(cls, raw: Any) -> ValidationError | None:
+        try:
+            cls.model_validate(raw)
+        except ValidationError as error:
+            return error
+        return None
 
     def to_json(self) -> str:
         """Write canonical JSON: schemas with the same meaning give the same text."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return write_json(_meant(self) | {"attributes": [_meant(attribute) for attribute in self.attributes]})
 
     @cached_property
@@ -60,8 +81,8 @@ class Schema(BaseModel):
     def _refuse_contradictions(cls, attributes: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
         if not attributes:
             raise ValueError("must list at least one attribute")
-        if (name := first_duplicate([attribute.name for attribute in attributes])) is not None:
-            raise ValueError(f"the name {quoted(name)} is given to two attributes; rename one")
+        for what in equal_names([attribute.name for attribute in attributes]):
+            raise ValueError(what)
         if (categories := sum(attribute.size for attribute in attributes)) > MOST_CATEGORIES:
             raise ValueError(
                 f"the attributes have {categories:,} categories together and at most {MOST_CATEGORIES:,} are possible; "
@@ -70,49 +91,22 @@ class Schema(BaseModel):
         return attributes
 
 
+def read_schema_json(source: str | bytes) -> Any:
+    """Read JSON with exact numbers. Raises SchemaError."""
+    try:
+        return read_json(source, LARGEST_SCHEMA, exact=True)
+    except ValueError as error:
+        raise SchemaError(f"Schema: this is not JSON that can be read: {error}.") from None
+
+
+def _without_format(raw: Any) -> Any:
+    """Leave out the address of the format's description (`table-schema.json`), which is for editors."""
+    if isinstance(raw, dict) and isinstance(raw.get(_FORMAT), str):
+        return {field: value for field, value in raw.items() if field != _FORMAT}
+    return raw
+
+
 def _meant(model: BaseModel) -> dict[str, Any]:
     """The fields that differ from their defaults; leaving a field out means its default."""
     defaults = {name: field.get_default(call_default_factory=True) for name, field in type(model).model_fields.items()}
     return {name: value for name, default in defaults.items() if (value := getattr(model, name)) != default}
-
-
-_WHAT = {
-    "missing": "is missing; add it",
-    "extra_forbidden": "is not known here; remove it or correct its spelling",
-    "string_type": "must be a text in quotes",
-    "int_type": "must be a whole number",
-    "greater_than_equal": "must be at least 1",
-    "tuple_type": "must be a list",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "too_long": f"has more than {MOST_ATTRIBUTES:,} entries; leave some out",
-    "union_tag_not_found": 'field "kind": is missing; write categorical, ordinal, integer or real',
-    "union_tag_invalid": 'field "kind": must be categorical, ordinal, integer or real',
-}
-
-
-def _sentence(error: ValidationError, raw: Any) -> str:
-    """State pydantic's first complaint in one sentence that names the attribute and the field."""
-    first = error.errors(include_url=False)[0]
-    what = str(first["ctx"]["error"]) if first["type"] == "value_error" else _WHAT.get(first["type"], first["msg"])
-    place = ", ".join(_place(first["loc"], raw))
-    return f"{place}{', ' if what.startswith('field') else ': '}{what}"[:_LONGEST_SENTENCE] + "."
-
-
-def _place(loc: tuple[int | str, ...], raw: Any) -> Iterator[str]:
-    yield "Schema"
-    field = loc
-    if loc[:1] == ("attributes",) and len(loc) > 1:
-        yield f"attribute {_name(raw['attributes'], int(loc[1]))}"
-        field = loc[3:]  # loc[2] is the kind
-    if field:
-        yield f'field "{field[0]}"'
-    if len(field) > 1:
-        yield f"entry {int(field[1]) + 1}"
-
-
-def _name(attributes: Any, index: int) -> str:
-    """The attribute's name, or its number if the name cannot be shown."""
-    found = attributes[index].get("name") if isinstance(attributes[index], Mapping) else None
-    return quoted(found) if isinstance(found, str) and found.isprintable() and found else f"number {index + 1}"

@@ -5,7 +5,7 @@ It does not know files.
 
 from collections.abc import Iterator
 
-from protocol.tables.attributes import Listed
+from protocol.tables.attributes import Listed, Moment
 from protocol.tables.exact_json import is_number
 from protocol.tables.schema import Schema
 
@@ -23,7 +23,7 @@ def as_text(text: str) -> str:
 
 
 def formulas_in(schema: Schema) -> list[str]:
-    """Names, values and missing tokens of a schema that a spreadsheet would take for formulas."""
+    """Names, values, missing tokens and formats of a schema that a spreadsheet would take for formulas."""
     return [text for text in dict.fromkeys(_texts(schema)) if is_formula(text)]
 
 
@@ -32,4 +32,6 @@ def _texts(schema: Schema) -> Iterator[str]:
         yield attribute.name
         yield from attribute.missing[:1]  # the token that is written
         if isinstance(attribute, Listed):
-            yield from attribute.values
+            yield from attribute.written
+        elif isinstance(attribute, Moment):
+            yield attribute.format

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from crypto.randomness import Stream
+from curator.experiments.coded_tables import read_codes
 from curator.experiments.simulation import Simulation, make_identities, member_of, simulate
-from curator.results.csv_files import opened_table
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.run.synthesis import synthetic_codes
-from protocol.tables.coding import Coder, gather
 from protocol.tables.distance import average_distance
 from protocol.tables.schema import Schema
 
@@ -45,10 +44,7 @@ class Data:
 
 def read(directory: Path, name: str) -> Data:
     schema = Schema.parse((directory / "schema.json").read_bytes())
-    with opened_table(directory / name) as (header, rows):
-        coder = Coder(schema, source=name)
-        coder.columns(header)
-        return Data(schema, gather(schema, coder.batches(rows)))
+    return Data(schema, read_codes(directory / name, schema))
 
 
 def sixteen_bits(rows: int = 20_000) -> Data:

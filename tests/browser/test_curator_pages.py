@@ -61,6 +61,35 @@ def test_signing_in_and_out(home: Cluster, watched: Watched) -> None:
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
+def test_a_schema_is_checked_compared_and_published(home: Cluster, operator: Watched) -> None:
+    page = operator.page
+    page.get_by_role("link", name="Schemas").click()
+    expect(page.get_by_role("heading", name="Write or upload")).to_be_visible()
+    operator.look("schemas")
+    page.get_by_role("link", name="Edit a copy").first.click()
+    edited = json.loads(page.get_by_label("The schema (JSON)").input_value())
+    edited["title"] = "Admissions by day"
+    edited["attributes"].append({"name": "admitted", "kind": "date", "min": "2019", "max": "2021", "resolution": "day"})
+    page.get_by_label("The schema (JSON)").fill(json.dumps(edited))
+    page.get_by_label("Rows of all parties together").fill("1,600")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_text("The schema can be published.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Beside the published schema")).to_be_visible()
+    operator.look("schemas-compared")
+    file = {"name": "s.json", "mimeType": "application/json", "buffer": json.dumps(edited).encode()}
+    page.get_by_label("Or a file").set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_role("heading", name="Admissions by day")).to_be_visible()
+    operator.look("schema")
+    page.goto(f"{home.url}/schemas")
+    bad = [{"name": "x" * 120, "kind": "integer", "min": 3, "max": 1, "step": -1}, {"name": "y", "kind": "date"}]
+    page.get_by_label("The schema (JSON)").fill(json.dumps({"attributes": bad}))
+    operator.expect_error("status of 422")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("5 to correct. Nothing was published.")).to_be_visible()
+    operator.look("schemas-problems")
+
+
 def test_a_party_gets_a_code_enrols_and_is_revoked(home: Cluster, operator: Watched) -> None:
     page = operator.page
     page.get_by_role("link", name="Parties").click()

@@ -1,5 +1,6 @@
 """The data owner's pages in a real browser: every page and flow, by keyboard too, and what makes pages break."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -67,6 +68,30 @@ def test_every_page_is_looked_at(owner: Served, watched: Watched) -> None:
         page.get_by_role("heading", name=run).wait_for()
         watched.check_access(run)
     watched.look("owner-request-over")
+
+
+def test_a_schema_is_edited_checked_compared_and_downloaded(owner: Served, watched: Watched) -> None:
+    page = sign_in(watched, owner)
+    page.get_by_role("link", name="Schema").click()
+    page.get_by_role("heading", name="Schemas").wait_for()
+    watched.look("owner-schema")
+    edited = json.loads(page.get_by_label("The schema (JSON)").input_value())
+    edited["attributes"][0]["description"] = f"{LONG} {ARABIC}"
+    edited["attributes"].append({"name": "cost_of_stay", "kind": "real", "min": 0, "max": 500_000, "bins": 20})
+    page.get_by_label("The schema (JSON)").fill(json.dumps(edited))
+    page.get_by_role("button", name="Check and compare").click()
+    page.get_by_role("heading", name="Beside the schema of").wait_for()
+    assert "amounts of money crowd" in page.get_by_role("status").last.inner_text()
+    watched.look("owner-schema-compared")
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Download").click()
+    assert "cost_of_stay" in Path(downloading.value.path()).read_text("utf-8")
+    bad = [{"name": "x" * 120, "kind": "integer", "min": 3, "max": 1, "step": -1}, {"name": "y", "kind": "date"}]
+    page.get_by_label("The schema (JSON)").fill(json.dumps({"attributes": bad}))
+    watched.expect_error("status of 422")
+    page.get_by_role("button", name="Check and compare").click()
+    page.get_by_text("5 to correct:").wait_for()
+    watched.look("owner-schema-problems")
 
 
 def test_a_request_is_read_and_accepted_by_keyboard_alone(owner: Served, watched: Watched, fake: FakeCurator) -> None:

@@ -65,6 +65,10 @@ def test_from_a_schema_to_a_verified_table(curator: Curator, home: Cluster) -> N
     assert {len(column) for column in table.values()} == {77}
     assert {len(column) for column in run.table(rows=5).values()} == {5}
     assert run.file("table.parquet").startswith(b"PAR1")
+    frame = run.frame(rows=6)
+    assert (tuple(frame.columns), len(frame)) == (MIXED.names, 6)
+    assert frame["grade"].cat.ordered
+    assert [one["name"] for one in run.schema()["attributes"]] == list(MIXED.names)
     assert run.network()
     assert run.report()
     assert run.verify(home.public).plan.rows == 77

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
+from crypto.randomness import Stream
 from party.home.settings import Dataset
 from party.source import TWICE, check, load
 from protocol.errors import DataError
+from protocol.services.schema_lint import lint
 from protocol.tables.coding import BATCH
 from protocol.tables.schema import Schema
+from tests.support.documents import ROOT
 from tests.support.postgres import postgres_server
 
 SCHEMA = Schema.parse(
@@ -86,3 +89,53 @@ def test_a_database_s_complaint_is_named_by_its_code_for_it_may_quote_a_value(ur
 def test_rows_that_do_not_fit_end_the_query_with_nothing_left_open(url, query, complaint):
     with pytest.raises(DataError, match=complaint):
         load(Path(), dataset(url, query), SCHEMA)
+
+
+# The example over the OMOP common data model
+
+OMOP = """
+CREATE TABLE person (person_id int, gender_concept_id int, year_of_birth int);
+CREATE TABLE visit_occurrence (visit_occurrence_id int, person_id int, visit_concept_id int, visit_start_date date,
+  visit_end_date date);
+CREATE TABLE condition_occurrence (condition_occurrence_id int, person_id int, visit_occurrence_id int,
+  condition_source_value text);
+CREATE TABLE death (person_id int, death_date date);
+INSERT INTO person SELECT i, (ARRAY[8507, 8532, 0])[1 + i % 3], 1925 + i % 90 FROM generate_series(1, 300) AS i;
+INSERT INTO visit_occurrence SELECT i, 1 + i % 300, (ARRAY[9201, 9202, 9203, 262, 5])[1 + i % 5],
+  DATE '2015-01-01' + i, DATE '2015-01-01' + i + i % 30 FROM generate_series(1, 900) AS i;
+INSERT INTO condition_occurrence SELECT i, 1 + (i % 800) % 300, i % 800,
+  (ARRAY['I10', 'E11.9', 'Z99.8', 'I50.01'])[1 + i % 4] FROM generate_series(1, 2000) AS i;
+INSERT INTO death SELECT i, DATE '2019-01-01' FROM generate_series(1, 300, 17) AS i;
+"""
+
+
+def test_the_example_over_omop_gives_one_row_for_each_person(url):
+    folder = ROOT / "examples" / "omop"
+    schema = Schema.parse((folder / "schema.json").read_bytes())
+    engine = create_engine(url, poolclass=NullPool)
+    with engine.begin() as connection:
+        plain = connection.execution_options(no_parameters=True)  # a % is a remainder
+        plain.exec_driver_sql(OMOP)
+        plain.exec_driver_sql((folder / "view.sql").read_text(encoding="utf-8"))
+    source = dataset(url, "SELECT * FROM subn_visits").model_copy(update={"person_key": "person_id"})
+    assert check(folder, source, schema).problems == ()
+    columns = dict(zip(schema.names, load(folder, source, schema), strict=True))
+    assert {len(column) for column in columns.values()} == {300}
+    found = [texts(schema, columns, name) for name in ("sex", "condition", "died")]
+    assert [set(column) for column in found] == [
+        {"male", "female", "unknown"},
+        {"I10", "E11", "I50", "other", "none"},
+        {"true", "false"},
+    ]
+    assert found[2].count("true") == 18
+
+
+def texts(schema, columns, name):
+    """The texts of the categories of a column."""
+    (attribute,) = (one for one in schema.attributes if one.name == name)
+    return attribute.texts(columns[name], Stream.keyed(b"texts"))
+
+
+def test_the_example_over_omop_raises_no_doubt():
+    found = lint((ROOT / "examples/omop/schema.json").read_bytes(), 20_000)
+    assert (found.problems, found.doubts) == ((), ())

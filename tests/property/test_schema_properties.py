@@ -1,6 +1,7 @@
 """Whatever schema people agree on: its text, its codes and its variables lead back to where they came from."""
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
@@ -65,8 +66,71 @@ def reals(draw):
 
 
 @st.composite
+def booleans(draw):
+    texts = draw(st.lists(words, min_size=2, max_size=6, unique=True))
+    first, second = sorted(draw(st.lists(st.integers(1, len(texts) - 1), min_size=2, max_size=2)))
+    return {
+        "kind": "boolean",
+        "true": texts[:first],
+        "false": texts[first : second + 1],
+        "missing": texts[second + 1 :],
+    }
+
+
+@st.composite
+def catch_alls(draw):
+    texts = draw(st.lists(words.filter(bool), min_size=2, max_size=9, unique=True))
+    attribute = {
+        "kind": "categorical",
+        "values": texts[1:],
+        "other": texts[0],
+        "missing": draw(st.sampled_from([[], [""]])),
+    }
+    return attribute | ({"taxonomy": {"prefix": [1, 2]}} if draw(st.booleans()) else {})
+
+
+@st.composite
+def divided(draw):
+    """Numbers between edges of the schema's own, on a scale, or written with so many decimals."""
+    places = draw(st.integers(0, 4))
+    units = st.integers(0, 10**6).map(lambda number: Decimal(number).scaleb(-places))
+    cuts = sorted(draw(st.sets(units, min_size=2, max_size=9)))
+    kind = "real" if places else draw(st.sampled_from(["integer", "real"]))
+    attribute = {"kind": kind, "missing": draw(missing)}
+    if kind == "real" and draw(st.booleans()):
+        attribute["decimals"] = places
+    if draw(st.booleans()):
+        return attribute | {"edges": cuts}
+    scale = draw(st.sampled_from(["log", "sqrt"]))
+    return attribute | {"min": cuts[0], "max": cuts[-1], "bins": draw(st.integers(1, 30)), "scale": scale}
+
+
+@st.composite
+def moments(draw):
+    form, finest = draw(
+        st.sampled_from(
+            [
+                ("%d.%m.%Y", "day"),
+                ("%-m/%-d/%Y", "day"),
+                ("%Y-%m", "month"),
+                ("%Y", "year"),
+                ("%d.%m.%Y %H:%M", "minute"),
+            ]
+        )
+    )
+    years = sorted(draw(st.lists(st.integers(1, 9999), min_size=2, max_size=2)))
+    resolutions = ["year", "month", "week", "day", "hour"][: {"day": 4, "month": 2, "year": 1, "minute": 5}[finest]]
+    resolution = draw(st.sampled_from(resolutions))
+    most = {"year": 9999, "month": 4000, "week": 1000, "day": 150, "hour": 6}[resolution]
+    low, high = f"{years[0]:04d}", f"{min(years[1], years[0] + most):04d}"
+    kind = "datetime" if "%H" in form else "date"
+    return {"kind": kind, "format": form, "min": low, "max": high, "resolution": resolution, "missing": draw(missing)}
+
+
+@st.composite
 def schemas(draw):
-    attributes = draw(st.lists(listed() | integers() | reals(), min_size=1, max_size=5))
+    kinds = listed() | integers() | reals() | booleans() | catch_alls() | divided() | moments()
+    attributes = draw(st.lists(kinds, min_size=1, max_size=5))
     return Schema.parse({"attributes": [{"name": f"a{i}", **each} for i, each in enumerate(attributes)]})
 
 
@@ -147,19 +211,19 @@ def test_labels_are_coded_back(table, seed, order):
 
 
 @modest
-@given(integers() | reals(), st.data())
+@given(integers() | reals() | divided(), st.data())
 def test_a_number_falls_into_the_bin_that_exact_arithmetic_says(attribute, data):
     schema = Schema.parse({"attributes": [{"name": "x", **attribute}]})
     [parsed] = schema.attributes
     assert isinstance(parsed, Numeric)
-    first, counts = parsed.grid()
+    first, counts = parsed.grid
     index = data.draw(st.integers(0, parsed.categories - 1))
     assert all(count >= 1 for count in counts)
     for units in (first[index], first[index] + counts[index] - 1):
-        text = fixed_point(units, parsed.decimals)
+        text = fixed_point(units, parsed.places)
         assert parsed.bin(Fraction(text)) == index
         assert Coder(schema).code([[text]])[0].tolist() == [index]
-    assert parsed.edge(index) <= Fraction(fixed_point(first[index], parsed.decimals))
+    assert parsed.cuts[index] <= Fraction(fixed_point(first[index], parsed.places))
 
 
 @modest

@@ -14,13 +14,14 @@ from crypto.paillier.indicator import REPETITIONS
 from crypto.paillier.modulus import ROOTS
 from crypto.randomness import Stream
 from curator.experiments.classification import Exam, target_of
-from curator.experiments.coded_tables import DividedTable, read_divided, read_schema
+from curator.experiments.coded_tables import DividedTable, read_divided
 from curator.experiments.evaluation import distance_report, held_out, hidden_attribute
 from curator.experiments.partition import Division
 from curator.experiments.simulate import ExperimentSettings, prepare, stream_of_seed
 from curator.experiments.simulation import Simulation, StageCost, simulate
 from curator.experiments.sweep.grid import Cell, Source, ViewStudy
 from curator.experiments.view_study import pair_error
+from curator.operator.schema_files import read_schema
 from protocol.errors import PlanError
 from protocol.forecast.error import predicted
 from protocol.plan.plan import Plan

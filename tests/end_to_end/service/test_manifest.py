@@ -14,12 +14,13 @@ import pytest
 
 from crypto.signing import SigningKey
 from curator.home.keys import CuratorKeys
+from curator.results.publication import PUBLISHED
 from curator.subn import main
 from protocol.run.manifest import Edges, Manifest, signed, verify_manifest
 from tests.end_to_end.cluster import Cluster
 from tests.end_to_end.conftest import PARTIES
 
-FILES = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html")
+FILES = ("manifest.json", *PUBLISHED)
 
 
 @pytest.fixture(scope="module")

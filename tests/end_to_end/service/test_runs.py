@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from curator.results.publication import PUBLISHED
 from protocol.run.agreement import agree
 from protocol.run.manifest import Manifest, verify_manifest
 from protocol.tables.counting import Rows
@@ -20,7 +21,7 @@ from tests.end_to_end.conftest import PARTIES
 from tests.support.small_runs import pooled
 
 THREE = PARTIES[:3]
-FILES = ("table.csv", "network.json", "tables.json", "report.json", "report.html")
+FILES = PUBLISHED
 
 
 def check_books(home: Cluster, run: str) -> Manifest:

@@ -21,6 +21,9 @@ HEAVY = {
     "httpx",
     "jinja2",
     "matplotlib",
+    "pandas",
+    "pyarrow",
+    "python_calamine",
     "numpy",
     "phe",
     "prometheus_client",
@@ -31,7 +34,7 @@ HEAVY = {
     "uvicorn",
 }
 SERVICE = {"fastapi", "jinja2", "prometheus_client", "starlette", "uvicorn"}
-SOURCES = {"duckdb", "sqlalchemy"}
+SOURCES = {"duckdb", "python_calamine", "sqlalchemy"}
 PROGRAMS = {"subn": "curator.subn", "subn-curator": "curator.commands.main", "subn-party": "party.commands.main"}
 SECONDS = 1.2  # of CPU; about 0.4 on an idle machine of 2024
 TOML = """

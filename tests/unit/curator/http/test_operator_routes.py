@@ -15,6 +15,8 @@ import pytest
 
 from crypto.signing import fingerprint
 from curator.errors import StoreUnavailable
+from curator.results.codebook import codebook_csv
+from curator.results.publication import PUBLISHED
 from curator.runs.run_crypto import PaillierCrypto
 from curator.service import Service
 from protocol.messages.signatures import VERSION_HEADER
@@ -24,6 +26,7 @@ from tests.support.api import Api, with_api
 from tests.support.curator import Desk
 from tests.support.small_runs import BITS, SMALL_BITS
 
+OPEN = ("/healthz", "/readyz", "/v1/introduction", "/v1/schema-format")
 MIXED = {
     "title": "Mixed",
     "attributes": [
@@ -123,6 +126,11 @@ def test_schemas_are_added_once_listed_and_shown(desk: Desk) -> None:
         assert shown.headers["content-type"] == "application/json"
         assert shown.json()["attributes"][0]["name"] == "age"
         refused(await api.operator("GET", f"/v1/schemas/{'0' * 64}"), 404, "no schema")
+        bad = {"attributes": [{"name": "a", "kind": "integer", "min": 2, "max": 1, "bin": 3}]}
+        answer = await api.operator("POST", "/v1/schemas", json=bad)
+        refused(answer, 422, 'field "bin"', 'field "min"')
+        assert answer.json()["problems"] == answer.json()["detail"].split("\n")
+        assert len(answer.json()["problems"]) == 2
         refused(await api.operator("GET", "/v1/schemas/short"), 422, "path.hash")
 
     with_api(desk, story)
@@ -305,13 +313,16 @@ def test_a_silent_stream_shows_that_it_lives(desk: Desk, monkeypatch: pytest.Mon
 def test_the_published_files_are_those_of_the_manifest(desk: Desk) -> None:
     async def story(api: Api) -> None:
         run = await finished_run(api)
-        names = ("table.csv", "network.json", "tables.json", "report.json", "report.html")
-        files = {name: (await api.operator("GET", f"/v1/runs/{run}/{name}")).content for name in names}
+        files = {name: (await api.operator("GET", f"/v1/runs/{run}/{name}")).content for name in PUBLISHED}
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         data = (await api.operator("GET", f"/v1/runs/{run}/manifest.json")).content
         manifest = verify_manifest(data, digests, desk.keys.signing.public, SMALL_BITS)
         assert manifest.plan.run == run
         assert len(files["table.csv"].splitlines()) == 1 + sum(desk.rows)
+        assert Schema.parse(files["schema.json"]) == desk.schema
+        assert files["codebook.csv"].decode() == codebook_csv(desk.schema)
+        page = await api.operator("GET", f"/v1/runs/{run}/codebook.html")
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha256-")
 
     with_api(desk, story)
 
@@ -364,7 +375,7 @@ def test_parquet_holds_the_same_rows_with_numbers_as_numbers(tmp_path: Path) -> 
         text = (await api.operator("GET", f"/v1/runs/{run}/table.csv")).text
         (tmp_path / "t.parquet").write_bytes((await api.operator("GET", f"/v1/runs/{run}/table.parquet")).content)
         expected = [
-            (None if age == "?" else int(age), odd, float(bmi))
+            (None if age == "?" else int(age), odd or None, float(bmi))
             for age, odd, bmi in list(csv.reader(io.StringIO(text, newline="")))[1:]
         ]
         with duckdb.connect() as database:
@@ -377,7 +388,7 @@ def test_parquet_holds_the_same_rows_with_numbers_as_numbers(tmp_path: Path) -> 
         with duckdb.connect() as database:
             assert len(database.read_parquet(str(tmp_path / "u.parquet"))) == 70_000
         refused(await api.operator("GET", f"/v1/runs/{run}/table.parquet?rows=20000001"), 422, "ask for at most")
-        names = ["manifest.json", "network.json", "report.html", "report.json", "table.csv", "tables.json"]
+        names = sorted([*PUBLISHED, "manifest.json"])  # and no scratch file
         assert sorted(path.name for path in desk.orchestrator.folder(run).iterdir()) == names
 
     desk = mixed_desk(tmp_path)
@@ -498,7 +509,7 @@ def test_the_document_names_every_door_and_the_one_shape_of_errors(desk: Desk) -
             for operation in operations.values():
                 content = operation["responses"]["default"]["content"]
                 assert content["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
-                is_open = path in ("/healthz", "/readyz", "/v1/introduction")
+                is_open = path in OPEN
                 assert bool(operation.get("security")) != is_open, path
         examples = document["paths"]["/v1/plans"]["post"]["requestBody"]["content"]["application/json"]["examples"]
         assert set(examples) == {"all", "named"}
@@ -516,7 +527,7 @@ def test_every_route_but_health_asks_who_calls(desk: Desk) -> None:
                 target = path.replace("{run}", "x").replace("{hash}", "0" * 64).replace("{name}", "x")
                 target = target.replace("{dataset}", "x").replace("{step}", "joining")
                 answer = await api.http.request(method.upper(), target)
-                if path in ("/healthz", "/readyz", "/v1/introduction"):
+                if path in OPEN:
                     assert answer.status_code == 200
                 else:
                     assert answer.status_code in (401, 422), (method, path, answer.text)

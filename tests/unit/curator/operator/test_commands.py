@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from curator.results.publication import PUBLISHED
 from curator.subn import main
 from protocol.tables.schema import Schema
 from tests.support.api import served
@@ -88,15 +89,15 @@ def test_a_run_is_started_followed_fetched_and_verified(shell: Shell) -> None:
     events = [json.loads(line) for line in shell.run("watch", run, "--json").splitlines()]
     assert [events[0]["kind"], events[-2]["kind"], events[-1]["state"]] == ["created", "ended", "finished"]
     out = shell.folder / "result"
-    names = ("manifest.json", "table.csv", "network.json", "tables.json", "report.json", "report.html")
-    assert shell.run("get", run, "--out", str(out)).splitlines() == [str(out / name) for name in names]
+    names = {*PUBLISHED, "manifest.json"}
+    assert {*shell.run("get", run, "--out", str(out)).splitlines()} == {str(out / name) for name in names}
     drawn = shell.json("get", run, "--out", str(shell.folder / "new"), "--rows", "7")
     assert drawn == {"files": [str(shell.folder / "new" / "table.csv")]}
     assert len((shell.folder / "new" / "table.csv").read_text().splitlines()) == 8
     shell.run("get", run, "--out", str(out), "--rows", "5", "--file", "table.parquet", "--file", "report.json")
     assert (out / "table.parquet").read_bytes()[:4] == b"PAR1"
     found = shell.json("verify", str(out / "manifest.json"), "--curator-key", shell.desk.keys.signing.public.hex())
-    assert found["files"] == ["network.json", "report.html", "report.json", "table.csv", "tables.json"]
+    assert found["files"] == sorted(PUBLISHED)
     assert found["spent"] == {"party-1": "1", "party-2": "1", "party-3": "1"}
 
 

@@ -12,7 +12,7 @@ from markupsafe import escape
 
 from curator.results import report_svg
 from curator.results.report import POLICY, Tally, report_html, report_json
-from curator.results.report_figures import analysis, category_labels
+from curator.results.report_figures import analysis
 from protocol.exact import exact
 from protocol.forecast.error import predicted
 from protocol.network.network import Family
@@ -195,13 +195,6 @@ def test_names_of_others_do_not_become_markup(bits):
     assert "<script" not in page
     assert "<img" not in page
     assert "&lt;script&gt;alert(1)" in page
-
-
-def test_categories_read_well():
-    labels = {attribute.name: category_labels(attribute) for attribute in MIXED.attributes}
-    assert labels["work"] == ["clerk", "smith", "baker", "missing"]
-    assert labels["age"] == ["0 to 9", "10 to 19", "20 to 29", "30 to 39"]
-    assert labels["bmi"] == ["10 to 20", "20 to 30", "30 to 40"]
 
 
 def test_errors_fall_into_their_classes():

@@ -14,6 +14,7 @@ from curator.errors import (
     NotFound,
     RunEnded,
 )
+from curator.results.publication import PUBLISHED
 from curator.runs import orchestrator
 from curator.store.tables import replies
 from protocol.errors import PlanError
@@ -108,7 +109,7 @@ def test_a_run_finishes_with_a_manifest_that_verifies(desk, wishes):
     desk.finish(run)
     folder = desk.orchestrator.folder(run)
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    assert set(digests) == {"table.csv", "network.json", "tables.json", "report.json", "report.html", "manifest.json"}
+    assert set(digests) == {*PUBLISHED, "manifest.json"}
     assert desk.views.record(run).outputs == digests
     del digests["manifest.json"]
     data = (folder / "manifest.json").read_bytes()

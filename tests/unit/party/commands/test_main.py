@@ -25,7 +25,11 @@ from tests.support.small_runs import BITS, MIXED, identity
 
 RUN = "run-1"
 COMMANDS = ("init", "enrol", "peers", "trust", "check", "offer", "rotate", "serve", "requests", "accept", "refuse")
-COMMANDS += ("ready", "ledger", "audit", "export", "page", "compare")
+COMMANDS += ("draft", "ready", "ledger", "audit", "export", "page", "compare")
+READ = (
+    "  read with commas, decimal points, UTF-8: read so? if not, set delimiter, decimal, encoding, quote or sheet in "
+    "party.toml\n"
+)
 TOML = """
 [datasets.patients]
 source = "patients.csv"
@@ -212,7 +216,7 @@ def test_a_peer_is_noted_only_under_the_fingerprint_that_its_owner_told(fake, ho
 
 
 def test_check_says_every_problem(fake, home, told):
-    assert told("check", "--home", home)[1] == "patients: 4 rows fit\ncurator: not enrolled yet\n"
+    assert told("check", "--home", home)[1] == f"patients: 4 rows fit\n{READ}curator: not enrolled yet\n"
     enrolled(told, fake, home)
     assert told("check", "--home", home)[1].endswith(f"curator: {URL} answers, and knows North\n")
     table = home / "patients.csv"
@@ -225,6 +229,44 @@ def test_check_says_every_problem(fake, home, told):
     assert "maybe" not in text
     found = json.loads(told("check", "--home", home, "--json")[1])
     assert [problem["count"] for problem in found["datasets"]["patients"]["problems"]] == [2, 1]
+
+
+def test_check_shows_values_on_the_spot_and_nowhere_else(fake, home, told):
+    table = home / "patients.csv"
+    table.write_text(table.read_text() + "no,maybe,no,no,no\n" + "no,no,no,\x1b[2J" + "x" * 90 + ",no\nno\n")
+    code, text, _ = told("check", "--home", home, "--show-values")
+    assert code == 2
+    shown = text[text.index("  the first 10 of each kind") :].splitlines()
+    assert shown[1:4] == [
+        '  line 6, column "b": a category that the schema does not list: "maybe"',
+        f'  line 7, column "d": a category that the schema does not list: "\\u001b[2J{"x" * 76}..."',
+        '  line 8: the wrong number of fields: "1 instead of 5"',
+    ]
+    files = [file for file in home.rglob("*") if file.is_file() and file != table]
+    assert files
+    assert not [file for file in files if b"maybe" in file.read_bytes()]
+    assert "maybe" not in told("check", "--home", home)[1]
+    code, text, complaint = told("check", "--home", home, "--show-values", "--json")
+    assert (code, complaint) == (2, "subn-party: --show-values is for your eyes on the spot: leave --json out\n")
+    assert "maybe" not in text
+
+
+def test_at_most_ten_values_of_a_kind_are_shown(home, told):
+    table = home / "patients.csv"
+    table.write_text(table.read_text() + "".join(f"no,bad-{number},no,no,no\n" for number in range(30)))
+    text = told("check", "--home", home, "--show-values")[1]
+    assert [f"bad-{number}" in text for number in (0, 9, 10, 29)] == [True, True, False, False]
+
+
+def test_check_tells_every_problem_of_a_schema(home, told):
+    (home / "schema.json").write_text('{"attributes": [{"name": "a", "kind": "integer", "min": 3, "max": 1, "x": 1}]}')
+    code, text, _ = told("check", "--home", home)
+    assert code == 2
+    where = f"  first: {home / 'schema.json'}: "
+    assert text.splitlines()[1:3] == [
+        f'{where}Schema, attribute "a", field "x": is not known here; remove it or correct its spelling.',
+        '  Schema, attribute "a", field "min": 3 is above max 1; write the smaller one as min.',
+    ]
 
 
 def test_check_counts_what_the_rules_mend(fake, home, told):
@@ -562,3 +604,45 @@ def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
     with os.fdopen(writing, "wb") as nobody:
         done = subprocess.run([sys.executable, "-c", program], stdout=nobody, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+# Drafting
+
+
+def test_a_table_without_a_schema_is_drafted_on_the_spot(home, told):
+    (home / "schema.json").unlink()
+    lines = [
+        f"p{number};{number % 90 + 0.5:.1f};{'ja' if number % 3 else 'nein'}".replace(".", ",") for number in range(300)
+    ]
+    (home / "patients.csv").write_text("\n".join(["pid;größe;raucht", *lines]), encoding="cp1252")
+    out = home / "draft.json"
+    code, text, _ = told("draft", "--home", home, "--out", out)
+    assert code == 0
+    assert text.splitlines() == [
+        f"wrote {out} from 300 rows of patients",
+        "read with semicolons, decimal commas, Windows-1252",
+        "2 columns",
+        "2 fields are marked as to be justified from public knowledge: replace every mark by what is known without a "
+        "look at any row",
+        "left out: pid (its name and its many values are those of an identifier; it may be the person_key)",
+    ]
+    assert [one["name"] for one in json.loads(out.read_text())["attributes"]] == ["größe", "raucht"]
+    assert oct(out.stat().st_mode & 0o777) == "0o600"
+    (home / "schema.json").write_bytes(out.read_bytes())
+    assert "is to be justified from public knowledge" in told("check", "--home", home)[1]
+    filled = re.sub(r'{"to be justified from public knowledge": ([0-9]+)}', r"\1", out.read_text())
+    (home / "schema.json").write_text(filled)
+    assert told("check", "--home", home)[1].startswith("patients: 300 rows fit\n")
+
+
+def test_a_draft_is_printed_if_no_file_is_named(home, told):
+    code, text, _ = told("draft", "patients", "--home", home)
+    assert code == 0
+    assert json.loads(text)["title"] == "patients"
+    assert told("draft", "others", "--home", home)[0] == 2
+
+
+def test_the_person_key_is_no_column_of_a_draft(home, told):
+    (home / "party.toml").write_text(TOML.replace("epsilon_total", 'person_key = "a"\nepsilon_total'))
+    attributes = json.loads(told("draft", "--home", home)[1])["attributes"]
+    assert [one["name"] for one in attributes] == ["b", "c", "d", "e"]

@@ -26,7 +26,7 @@ from tests.support.owner import TOKEN, a_table, ask, with_history
 from tests.support.party import Party, write_keys
 from tests.support.small_runs import BITS
 
-PAGES = ("/", "/requests", "/left", "/audit", "/peers", "/rules", "/words", "/datasets/patients")
+PAGES = ("/", "/requests", "/left", "/audit", "/peers", "/schema", "/rules", "/words", "/datasets/patients")
 
 
 class Visitor:
@@ -446,7 +446,7 @@ def test_a_comparison_that_cannot_be_made_says_why_on_the_page_alone(party: Part
     (party.home.path / "patients.csv").write_text("a,b,c,d,e\nno,yes,no,yes,maybe\n")
     answer = visitor.post(path)
     assert answer.status_code == 409
-    assert "row 1, column" in words(answer)
+    assert "line 2, column" in words(answer)
     assert "maybe" not in answer.text
     assert "compared" not in [entry["event"] for entry in party.audited()]
 

@@ -7,7 +7,7 @@ from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
 from protocol.tables import coding
 from protocol.tables.coding import Coder, Problem, gather, labels
-from protocol.tables.fields import uniform_below
+from protocol.tables.kinds.ranged import uniform_below
 from protocol.tables.schema import Schema
 
 SCHEMA = Schema.parse(
@@ -145,7 +145,7 @@ def test_a_rule_for_one_column_leaves_the_others():
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        ({"sex": "clamp"}, 'The rule clamp for "sex" needs numbers; choose another rule.'),
+        ({"sex": "clamp"}, 'The rule clamp for "sex" needs numbers or dates; choose another rule.'),
         ({"age": "missing"}, 'The rule missing for "age" needs a missing token in the schema; choose another rule.'),
         ({"agee": "clamp"}, 'The schema has no attribute "agee", for which a rule is given; correct the name.'),
     ],

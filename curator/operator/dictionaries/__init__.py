@@ -1,0 +1,1 @@
+"""Data dictionaries in their usual forms, read as descriptions of columns."""

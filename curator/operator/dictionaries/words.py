@@ -1,0 +1,126 @@
+"""Words of data dictionaries: types of columns, lists of codes, numbers and ranges.
+
+It does not know the form of any dictionary.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from protocol.outside_json import read_json
+from protocol.services.schema_draft import DraftKind
+from protocol.tables.exact_json import is_number
+from protocol.tables.kinds.formats import ISO_DATE, format_of
+
+_KINDS: Mapping[DraftKind, Sequence[str]] = {
+    "datetime": ("datetime", "timestamp", "date time", "date and time"),
+    "date": ("date", "datum", "day"),
+    "boolean": ("bool", "logical", "yesno", "yes/no", "truefalse", "binary", "flag", "ja/nein"),
+    "ordinal": ("ordinal", "ordered", "likert", "scale"),
+    "integer": ("int", "count", "whole", "year", "ganzzahl", "serial"),
+    "real": ("real", "float", "double", "decimal", "numeric", "number", "continuous", "money", "currency", "zahl"),
+    "categorical": (
+        "categ",
+        "factor",
+        "enum",
+        "code",
+        "nominal",
+        "char",
+        "string",
+        "text",
+        "varchar",
+        "radio",
+        "select",
+    ),
+}
+_ITEM = re.compile(r"\s*(?P<code>[^=:,]*?)\s*(?:=|:|,)\s*(?P<label>.*?)\s*")
+_PAIR = re.compile(r"\w+ ?/ ?\w+")  # yes/no
+_RANGE = re.compile(r"\s*(-?[0-9.]+)\s*(?:-|–|to|bis|\.\.)\s*(-?[0-9.]+)\s*")
+_DATES = re.compile(r"\s*(\S*[0-9]\S*)\s*(?:\s-\s|–|\bto\b|\bbis\b|\.\.)\s*(\S*[0-9]\S*)\s*")
+_FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d")  # which cannot be mistaken for another
+_YES, _NO = {"yes", "true", "ja", "y", "t", "1", "oui", "si"}, {"no", "false", "nein", "n", "f", "0", "non"}
+
+
+def kind_of(word: str) -> DraftKind | None:
+    """Return the kind that a type's name stands for."""
+    text = word.strip().lower()
+    return next((kind for kind, parts in _KINDS.items() if any(part in text for part in parts)), None)
+
+
+def choices(text: str) -> tuple[list[str], dict[str, str]]:
+    """Read a list of codes such as "1, male | 2, female" or "m = male; f = female": the codes, and their labels."""
+    text = text.strip()
+    if text.startswith("["):
+        return _json_choices(text)
+    separator = next((sign for sign in ("|", ";", "\n") if sign in text), None)
+    if separator is None and _PAIR.fullmatch(text):
+        separator = "/"
+    items = text.split(separator) if separator else _by_commas(text)
+    values, labels = [], {}
+    for item in filter(None, map(str.strip, items)):
+        found = _ITEM.fullmatch(item)
+        code = _unquoted(found["code"] if found else item)
+        if code not in values:
+            values.append(code)
+        if found and found["label"]:
+            labels[code] = _unquoted(found["label"])
+    return values, labels
+
+
+def _by_commas(text: str) -> list[str]:
+    """Split at commas. In "1=a, b, 2=c" only those before a code with its sign divide."""
+    if "=" in text or re.search(r"\w:\s", text):
+        return re.split(r",(?=\s*[^,=:]+[=:])", text)
+    return text.split(",")
+
+
+def _json_choices(text: str) -> tuple[list[str], dict[str, str]]:
+    try:
+        found = read_json(text)
+    except ValueError:
+        return [], {}
+    return [str(one) for one in found if isinstance(one, str | int | float)], {}
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def range_of(text: str) -> tuple[int | float | None, int | float | None]:
+    """Read a range such as "0 - 120"."""
+    found = _RANGE.fullmatch(text)
+    return (number_in(found[1]), number_in(found[2])) if found else (None, None)
+
+
+def dates_of(text: str) -> tuple[str, str]:
+    """Split a range of dates, such as "01.01.2019 - 31.12.2023" or "2019-2023", into its ends as they are written."""
+    found = _DATES.fullmatch(text) or _RANGE.fullmatch(text)
+    return (found[1], found[2]) if found else ("", "")
+
+
+def date_in(text: str, form: str | None) -> str | None:
+    """Return a date as in ISO 8601: one that is written so, or in this format, or in one that has one meaning only."""
+    for one in (*([form] if form else []), *_FORMATS):
+        try:
+            seconds = format_of(one, with_time="%H" in one).read(text.strip())
+        except ValueError:
+            continue
+        if seconds is not None:
+            return ISO_DATE.write(seconds)
+    return text.strip() or None
+
+
+def number_in(text: str) -> int | float | None:
+    text = text.strip()
+    if not is_number(text) or len(text) > 30:
+        return None
+    return int(text) if text.lstrip("+-").isdigit() else float(text)
+
+
+def truths(values: Sequence[str], labels: Mapping[str, str]) -> tuple[list[str], list[str]] | None:
+    """Return the texts for true and for false, if these two values are yes and no."""
+    if len(values) != 2:
+        return None
+    meanings = [labels.get(value, value).lower() for value in values]
+    if meanings[0] in _NO and meanings[1] in _YES:
+        return [values[1]], [values[0]]
+    return ([values[0]], [values[1]]) if meanings[0] in _YES and meanings[1] in _NO else None

@@ -1,0 +1,106 @@
+"""Synthetic tables with the types of their schema, as Parquet: dictionaries, whole numbers, decimals, dates, booleans.
+
+It does not know how rows are drawn. A missing value becomes null. Descriptions, units and labels go into the fields'
+metadata.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from protocol.tables.attributes import AttributeBase, Boolean, Date, Datetime, Integer, Listed, Moment, Real
+from protocol.tables.schema import Schema
+
+_MOST_DIGITS = 38  # of a decimal number in Parquet
+_BLOCK = 1 << 22  # bytes of CSV that are read at once
+
+
+def write_parquet(path: Path, schema: Schema, batches: Iterator[Any]) -> None:
+    """Write batches of columns of text, in the schema's order, with their types."""
+    typed = arrow_schema(schema)
+    listed = [attribute.name for attribute in schema.attributes if isinstance(attribute, Listed)]
+    with pyarrow.parquet.ParquetWriter(path, typed, compression="zstd", use_dictionary=listed) as writer:
+        for texts in batches:
+            columns = [_typed(attribute, column) for attribute, column in zip(schema.attributes, texts, strict=True)]
+            writer.write_batch(pa.record_batch(columns, schema=typed))
+
+
+def csv_batches(path: Path, schema: Schema) -> Iterator[Any]:
+    """Read a published table, batch by batch, as columns of text."""
+    texts = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(schema.names, pa.string()), null_values=[], strings_can_be_null=False
+    )
+    reading = pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK)
+    parsing = pyarrow.csv.ParseOptions(ignore_empty_lines=False)
+    with pyarrow.csv.open_csv(path, read_options=reading, parse_options=parsing, convert_options=texts) as reader:
+        for batch in reader:
+            yield batch.columns
+
+
+def text_batches(batches: Iterator[Sequence[Sequence[str]]]) -> Iterator[Any]:
+    """Turn batches of columns of Python's texts into those of `write_parquet`."""
+    return ([pa.array(column, pa.string()) for column in columns] for columns in batches)
+
+
+def arrow_schema(schema: Schema) -> Any:
+    fields = [
+        pa.field(attribute.name, _type(attribute), bool(attribute.missing), _metadata(attribute))
+        for attribute in schema.attributes
+    ]
+    return pa.schema(fields, {"title": schema.title, "dp-subn-schema": schema.to_json()})
+
+
+def _type(attribute: AttributeBase) -> Any:
+    if isinstance(attribute, Boolean):
+        return pa.bool_()
+    if isinstance(attribute, Listed):
+        return pa.dictionary(pa.int32(), pa.string(), ordered=attribute.is_ordered)
+    if isinstance(attribute, Integer):
+        return pa.int64()
+    if isinstance(attribute, Real):
+        return _decimal_type(attribute) or pa.float64()
+    return pa.date32() if isinstance(attribute, Date) else pa.timestamp("ms")
+
+
+def _decimal_type(attribute: Real) -> Any:
+    """Return the type of a number that the schema gives so many decimals, if Parquet can hold it exactly."""
+    if attribute.decimals is None and attribute.step is None:
+        return None
+    largest = max(abs(attribute.lowest), abs(attribute.highest))
+    digits = len(str(int(largest))) + attribute.places
+    return pa.decimal128(digits, attribute.places) if digits <= _MOST_DIGITS else None
+
+
+def _metadata(attribute: AttributeBase) -> dict[str, str]:
+    words = {"description": attribute.description, "unit": getattr(attribute, "unit", "")}
+    labels = getattr(attribute, "labels", None)
+    if labels:
+        words["labels"] = json.dumps(labels, ensure_ascii=False)
+    return {name: text for name, text in words.items() if text}
+
+
+def _typed(attribute: AttributeBase, texts: Any) -> Any:
+    if attribute.missing:
+        texts = pc.if_else(pc.equal(texts, attribute.missing[0]), pa.scalar(None, pa.string()), texts)
+    if isinstance(attribute, Boolean):
+        return pc.equal(texts, attribute.true[0])
+    if isinstance(attribute, Listed):
+        values = pa.array(attribute.written, pa.string())
+        codes = pc.index_in(texts, value_set=values)
+        return pa.DictionaryArray.from_arrays(codes, values, ordered=attribute.is_ordered)
+    if isinstance(attribute, Moment):
+        moments = pc.strptime(texts, format=_arrow_format(attribute), unit="s")
+        return moments.cast(_type(attribute))
+    return texts.cast(_type(attribute))
+
+
+def _arrow_format(attribute: Moment) -> str:
+    """Return the format as Arrow reads it: numbers may always be without a leading zero."""
+    assert isinstance(attribute, Date | Datetime)
+    return attribute.format.replace("%-", "%")

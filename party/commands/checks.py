@@ -1,0 +1,109 @@
+"""`subn-party check`: every data set against its schema, how its file is read, and whether the curator answers.
+
+It does not know the command line's words or how results are printed.
+"""
+
+from typing import Any
+
+from party import source, views
+from party.commands.line import Seams, call, curator_of
+from party.commands.result import Result
+from party.errors import SettingsError, TalkError
+from party.home import settings
+from party.home.home import OpenHome, open_home
+from party.home.layout import Home
+from party.home.settings import schema_of
+from protocol.errors import DataError
+from protocol.tables.attributes import quoted
+
+_MOST_SHOWN = 10  # bad values of each column and class
+_LONGEST_SHOWN = 80  # characters of a bad value
+_HOW_TO_SAY = "if not, set delimiter, decimal, encoding, quote or sheet in party.toml"
+
+
+def check(home: Home, chosen: Any) -> Result:
+    if chosen.show_values and chosen.json:
+        raise SettingsError("--show-values is for your eyes on the spot: leave --json out")
+    with open_home(home) as opened:
+        datasets = {name: checked(opened, name) for name in opened.settings.datasets}
+        values = {name: _offending(opened, name) for name in datasets} if chosen.show_values else {}
+        for one in datasets.values():
+            if "schema" in one:
+                settings.dataset_for(home, opened.settings, one["schema"])  # refuses two data sets of one schema
+        unclear, shared = opened.unclear_accounts(), map(views.sharing, views.accounts(opened).values())
+        curator = _curator_answers(opened, chosen.seams)
+    fits = all(one["fits"] for one in datasets.values())
+    lines = [line for name, one in datasets.items() for line in (*_check_lines(name, one), *values.get(name, ()))]
+    lines += [f"accounts: {one}" for one in (*filter(None, shared), *unclear)]
+    lines.append(f"curator: {curator['what']}")
+    code = 2 if not fits or unclear else 1 if curator["reachable"] is False else 0
+    data = {"datasets": datasets, "curator": curator, "fits": fits, "unclear_accounts": unclear}
+    return Result(data, lines, code)
+
+
+def checked(opened: OpenHome, name: str) -> dict[str, Any]:
+    """Find all problems of one data set before its rules apply, and whether it fits with its rules."""
+    dataset = opened.settings.datasets[name]
+    try:
+        schema = schema_of(opened.home, name, dataset)
+        found = source.check(opened.home.path, dataset, schema)
+    except (SettingsError, DataError) as error:
+        return {"fits": False, "why": str(error), "problems": []}
+    problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
+    checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
+    checked["read"] = found.how
+    if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
+        return checked
+    try:
+        source.load(opened.home.path, dataset, schema)
+    except DataError as error:
+        checked |= {"fits": False, "why": str(error)}
+    return checked
+
+
+def _check_lines(name: str, found: dict[str, Any]) -> list[str]:
+    head = f"{name}: {found['rows']:,} rows" if "rows" in found else f"{name}:"
+    read = [f"  read with {found['read']}: read so? {_HOW_TO_SAY}"] if found.get("read") else []
+    problems = [
+        f"  {one['count']:,} times in {one['column'] or 'whole rows'}: {one['what']}" for one in found["problems"]
+    ]
+    lines = problems + read
+    if not found["fits"]:
+        return [
+            f"{head} DO NOT FIT" if "rows" in found else f"{head} cannot be read",
+            *lines,
+            *(f"  {'first: ' if not number else ''}{why}" for number, why in enumerate(found["why"].splitlines())),
+        ]
+    return [f"{head} fit{' by your out_of_range rules' if problems else ''}", *lines]
+
+
+def _offending(opened: OpenHome, name: str) -> list[str]:
+    """List values that do not fit, with their places.
+
+    Privacy: they are printed for the data owner who asked, on the spot; nothing keeps them.
+    """
+    dataset = opened.settings.datasets[name]
+    try:
+        schema = schema_of(opened.home, name, dataset)
+        cells = source.offending(opened.home.path, dataset, schema, _MOST_SHOWN)
+    except (SettingsError, DataError):
+        return []  # `checked` says why
+    shown = [
+        f"  {place}{', column ' + quoted(cell.column) if cell.column else ''}: {cell.what}: {_short(cell.text)}"
+        for place, cell in cells
+    ]
+    return [f"  the first {_MOST_SHOWN} of each kind, for your eyes only:", *shown] if shown else []
+
+
+def _short(text: str) -> str:
+    return quoted(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
+
+
+def _curator_answers(opened: OpenHome, seams: Seams) -> dict[str, Any]:
+    if opened.settings.curator is None:
+        return {"reachable": None, "what": "not enrolled yet"}
+    try:
+        call(curator_of(opened, seams, tries=1), lambda line: line.my_runs())
+    except TalkError as error:
+        return {"reachable": False, "what": str(error)}
+    return {"reachable": True, "what": f"{opened.curator.url} answers, and knows {opened.curator.name}"}

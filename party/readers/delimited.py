@@ -1,0 +1,96 @@
+"""Rows of a file of delimited text, plain or gzipped, in any usual encoding.
+
+It does not know what the columns mean, or how the way of writing is found out (`protocol.services.delimited`).
+"""
+
+import csv
+import gzip
+import zlib
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any
+
+from party.readers.table import Row, Table
+from protocol.errors import DataError
+from protocol.services.delimited import ENCODINGS, Dialect, Given, dialect_of
+
+_CHUNK = 1 << 20
+_UNREADABLE = (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError)
+
+
+@contextmanager
+def delimited_table(
+    path: Path, given: Given, columns: Collection[str] = (), numbers: Collection[str] | None = None
+) -> Iterator[Table]:
+    """Open a file whose header should name these columns; `numbers` are those that hold numbers (None: any may)."""
+    with _named_errors(path):
+        dialect = dialect_of(str(path), _chunks(path), given, columns, numbers)
+        with _text(path, dialect) as file:
+            reader = dialect.reader(file)
+            names = next(_guarded(path, dialect, reader, filter(None, reader)), None)
+            if names is None:
+                raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
+            rows = _guarded(path, dialect, reader, _filled(reader, names))
+            yield Table(names, rows, dialect.decimal, dialect.in_words(), _places(path, dialect))
+
+
+def _filled(rows: Iterable[Row], names: Row) -> Iterable[Row]:
+    """Leave out empty lines, which no row of several columns can be."""
+    return filter(None, rows) if len(names) > 1 else rows
+
+
+def _guarded(path: Path, dialect: Dialect, reader: Any, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows; one that cannot be read is named by its line alone."""
+    try:
+        yield from rows
+    except _UNREADABLE as error:
+        where = f"{type(error).__name__} at line {max(1, reader.line_num)} or soon after"
+        raise DataError(
+            f"{path}: not a readable CSV file in {ENCODINGS[dialect.encoding]} ({where}); correct the file, or say in "
+            "party.toml how it is written (encoding, delimiter, quote)"
+        ) from None
+
+
+@contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{path}: not a readable gzipped file ({type(error).__name__}); correct the file") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    opening: Any = gzip.open if path.suffix == ".gz" else open
+    with opening(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _text(path: Path, dialect: Dialect) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding=dialect.codec, newline="")
+    return path.open(encoding=dialect.codec, newline="")
+
+
+def _places(path: Path, dialect: Dialect) -> Any:
+    """Make the function that names the line at which a row begins. The lines are counted once a place is asked for."""
+
+    @lru_cache(maxsize=1)
+    def lines() -> "array[int]":
+        found, end = array("q"), 0
+        with _text(path, dialect) as file:
+            reader = dialect.reader(file)
+            names: Row = next(filter(None, reader), [])
+            end = reader.line_num
+            for row in reader:
+                if row or len(names) <= 1:
+                    found.append(end + 1)
+                end = reader.line_num
+        return found
+
+    return lambda number: f"line {lines()[number - 1]}"

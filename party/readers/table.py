@@ -1,0 +1,25 @@
+"""An opened source of rows, the same for every kind of source.
+
+It does not know files or databases.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from protocol.services.delimited import Decimal
+
+Row = Sequence[str]
+
+
+def by_number(number: int) -> str:
+    """Name a row of a source that has no places of its own."""
+    return f"row {number}"
+
+
+@dataclass(frozen=True)
+class Table:
+    header: Row
+    rows: Iterator[Row]
+    decimal: Decimal = "."
+    how: str = ""  # the way in which a file is read, in words; empty where there is no choice
+    place: Callable[[int], str] = by_number  # the place of a row in the source; the first row below the header is 1

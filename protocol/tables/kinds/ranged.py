@@ -1,0 +1,78 @@
+"""Kinds with a range that is divided into bins: the bin of a value, and values drawn from a bin.
+
+It does not know what the values are: numbers (`protocol.tables.kinds.numbers`), or moments as numbers of days or
+seconds (`protocol.tables.kinds.moments`).
+
+Values are exact, so that every machine puts a value into the same bin. A bin holds its lower edge.
+"""
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+from protocol.tables.kinds.attribute import MISSING_LABEL, AttributeBase
+
+MOST_IN_BIN = 1 << 63
+
+
+class Ranged(AttributeBase):
+    @property
+    @abstractmethod
+    def cuts(self) -> tuple[Any, ...]:
+        """The edges of the bins, from the first to the last: one more than there are bins."""
+
+    @cached_property
+    @abstractmethod
+    def grid(self) -> tuple[list[int], list[int]]:
+        """The values that can be written, by number: the first of each bin, and how many there are in each bin."""
+
+    @abstractmethod
+    def written_value(self, number: int) -> str:
+        """Write the value with this number in the grid."""
+
+    @abstractmethod
+    def label_of_bin(self, index: int) -> str:
+        """Name a bin for people."""
+
+    @property
+    def is_ordered(self) -> bool:
+        return True
+
+    def bin(self, value: Fraction | int) -> int:
+        """The bin of a value between the first and the last edge."""
+        return min(bisect_right(self.cuts, value) - 1, self.categories - 1)
+
+    def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:
+        first, counts = self.grid
+        if self.missing:
+            first, counts = [*first, 0], [*counts, 1]
+        offsets = uniform_below(np.array(counts, dtype=np.uint64)[codes], stream)
+        nothing, write = self.categories, self.written_value
+        return [
+            self.missing[0] if code == nothing else write(first[code] + offset)
+            for code, offset in zip(codes.tolist(), offsets.tolist(), strict=True)
+        ]
+
+    def labels_of_categories(self) -> list[str]:
+        return [*map(self.label_of_bin, range(self.categories)), *[MISSING_LABEL] * bool(self.missing)]
+
+
+def disorder(edges: Sequence[Any]) -> Iterator[int]:
+    """Find the places of edges that do not lie above the edge before."""
+    return (place for place in range(1, len(edges)) if edges[place] <= edges[place - 1])
+
+
+def uniform_below(bounds: NDArray[np.uint64], stream: Stream) -> NDArray[np.uint64]:
+    """Draw uniform integers, each below its own bound, without modulo bias."""
+    words = stream.words64(bounds.size).copy()
+    surplus = (np.uint64(0) - bounds) % bounds  # 2^64 modulo the bound
+    while (refused := words > ~surplus).any():
+        words[refused] = stream.words64(int(refused.sum()))
+    return words % bounds
