@@ -1,0 +1,221 @@
+"""Schedules: what goes wrong in a simulated run, when, and where; drawn by a number, and made simpler one by one.
+
+It does not know how a fault is brought about (`world`) or what must not follow (`verdicts`).
+
+Places are counted: a party's first request, the curator's third commit. A place that a run never reaches makes a fault
+that never happens.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Literal, get_args
+
+CURATOR = "curator"
+
+Leg = Literal["request", "answer"]
+Edge = Literal["before", "torn", "after"]
+Effect = Literal["commit", "checkpoint", "append", "rename", "sync", "ask", "serve"]
+Spoiling = Literal["body", "signature", "status", "bad gateway"]
+Rule = Literal["ask", "per run", "total", "noise", "renamed", "stranger", "rows", "bad row", "values"]
+Word = Literal["accept", "refuse", "nothing"]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kind of run: its parties, and what the operator wishes for its plan."""
+
+    parties: int
+    wishes: Mapping[str, object]
+
+
+WAYS: Mapping[str, Way] = {
+    "parameters alone": Way(2, {"noise": "distributed", "split": ["0", "0", "0", "20"], "update": "accumulate"}),
+    "accumulate, distributed": Way(3, {"noise": "distributed", "update": "accumulate"}),
+    "accumulate, selected": Way(2, {"noise": "selected", "update": "accumulate"}),
+    "joint, local": Way(2, {"noise": "local", "update": "joint"}),
+    "joint, selected": Way(3, {"noise": "selected", "update": "joint", "rounds": 1}),
+    "replace, local": Way(2, {"noise": "local", "update": "replace", "preset": "paper", "insiders": 0}),
+    "guided, distributed": Way(2, {"noise": "distributed", "update": "guided"}),
+    "guided, selected": Way(2, {"noise": "selected", "update": "guided"}),
+    "dp-ccbn, distributed": Way(2, {"noise": "distributed", "method": "dp-ccbn", "degree": 1}),
+    "dp-ccbn, selected": Way(2, {"noise": "selected", "method": "dp-ccbn", "degree": 1}),
+    "independent": Way(2, {"method": "independent"}),
+    "zcdp, local": Way(2, {"noise": "local", "privacy": "zcdp", "delta": "1e-6", "update": "accumulate"}),
+}
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A request or its answer is lost: the connection breaks, or silence follows until the asker's patience ends."""
+
+    party: str
+    ask: int
+    leg: Leg
+    in_silence: bool
+
+
+@dataclass(frozen=True)
+class Late:
+    """A request or its answer takes its time: later messages overtake it, and the asker may have given it up."""
+
+    party: str
+    ask: int
+    leg: Leg
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Twice:
+    """A request arrives a second time, byte for byte."""
+
+    party: str
+    ask: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Spoilt:
+    """An answer arrives changed, or another's answer arrives in its place."""
+
+    party: str
+    ask: int
+    what: Spoiling
+
+
+@dataclass(frozen=True)
+class Death:
+    """A process is killed at one of its effects, and starts again from its disk.
+
+    `torn` says which part of what the effect writes is on the disk.
+    """
+
+    node: str
+    effect: Effect
+    number: int
+    edge: Edge
+    torn: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A clock jumps at one of the node's messages, and is set right again."""
+
+    node: str
+    message: int
+    jump: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Busy:
+    """A piece of a node's work takes its time, while all others go on."""
+
+    node: str
+    work: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """The operator cancels the run when the curator has got so many requests."""
+
+    requests: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A data owner changes party.toml or the table at one of the party's requests, and starts the party again."""
+
+    party: str
+    ask: int
+    rule: Rule
+    word: Word
+
+
+Fault = Lost | Late | Twice | Spoilt | Death | Jump | Busy | Cancel | Rules
+
+
+@dataclass(frozen=True)
+class Schedule:
+    way: str
+    faults: tuple[Fault, ...] = ()
+    runs: int = 1
+    is_patient: bool = True  # deadlines are far away, or so near that any fault may miss them
+    seed: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"party-{k + 1}" for k in range(WAYS[self.way].parties))
+
+
+Counts = Mapping[tuple[str, str], int]  # how often an undisturbed run comes by a node's effects, messages and work
+
+_MOST = (1, 1, 2, 2, 2, 3, 3, 4, 5, 6)  # faults of a schedule
+_KINDS = (Death,) * 5 + (Lost, Lost, Late, Late, Late, Twice, Twice, Spoilt, Jump, Jump, Busy, Cancel, Rules)
+_DOWN = (0.0, 0.0, 0.02, 0.5, 3.0, 20.0)
+_DELAYS = (0.005, 0.02, 0.2, 1.0, 5.0, 20.0, 45.0)  # most of them short: waiting costs polls
+_AGAIN = (0.0, 0.02, 0.5, 5.0, 45.0, 700.0)
+_JUMPS = (-86_400, -1300, -700, -310, -40, -1, 1, 40, 310, 700, 1300, 86_400)
+_TORN = (0.0, 0.3, 0.7, 0.99)
+
+
+def drawn(way: str, seed: int, counts: Counts) -> Schedule:
+    """The schedule of this number, at places that an undisturbed run comes by, or a little beyond."""
+    draw = _Draw(way, counts, Random(f"{way} {seed}"))
+    is_patient = draw.random.random() < 0.8
+    faults = tuple(draw.fault(draw.random.choice(_KINDS), is_patient) for _ in range(draw.random.choice(_MOST)))
+    runs = 2 if draw.random.random() < 0.05 else 1
+    return Schedule(way, faults, runs, is_patient, seed)
+
+
+class _Draw:
+    def __init__(self, way: str, counts: Counts, random: Random) -> None:
+        self.random, self._counts = random, counts
+        self._names = [f"party-{k + 1}" for k in range(WAYS[way].parties)]
+        self._effects = sorted(place for place in counts if place[1] in get_args(Effect))
+
+    def fault(self, kind: type[Any], is_patient: bool) -> Fault:
+        choice, number = self.random.choice, self._number
+        party, node = choice(self._names), choice([CURATOR, *self._names])
+        ask, leg = number((party, "ask")), choice(get_args(Leg))
+        if kind is Death:
+            return self._death()
+        if kind is Cancel:
+            return Cancel(number((CURATOR, "serve")))
+        if kind is Jump:
+            return Jump(node, number((node, "message")), choice(_JUMPS), choice(_DELAYS))
+        if kind is Busy:
+            return Busy(node, number((node, "work")), choice(_DELAYS))
+        if kind is Lost:
+            return Lost(party, ask, leg, self.random.random() < 0.2)
+        if kind is Late:
+            return Late(party, ask, leg, choice(_DELAYS + (100.0,)))
+        if kind is Twice:
+            return Twice(party, ask, choice(_AGAIN))
+        if kind is Spoilt:
+            return Spoilt(party, ask, choice(get_args(Spoiling)))
+        words = get_args(Word) if not is_patient else ("accept", "refuse")
+        return Rules(party, ask, choice(get_args(Rule)), choice(words))
+
+    def _death(self) -> Death:
+        choice, place = self.random.choice, self.random.choice(self._effects)
+        return Death(*place, self._number(place), choice(get_args(Edge)), choice(_TORN), choice(_DOWN))
+
+    def _number(self, place: tuple[str, str]) -> int:
+        return self.random.randint(1, self._counts.get(place, 0) + 2)
+
+
+def simpler(schedule: Schedule) -> Iterator[Schedule]:
+    """Schedules that are simpler by one thing, to find what a failure needs."""
+    for number in range(len(schedule.faults)):
+        yield replace(schedule, faults=schedule.faults[:number] + schedule.faults[number + 1 :])
+    if schedule.runs > 1:
+        yield replace(schedule, runs=1)
+    if not schedule.is_patient:
+        yield replace(schedule, is_patient=True)
+    for number, fault in enumerate(schedule.faults):
+        if getattr(fault, "seconds", 0) > 1:
+            quicker = replace(fault, seconds=0.5)
+            yield replace(schedule, faults=(*schedule.faults[:number], quicker, *schedule.faults[number + 1 :]))
