@@ -58,67 +58,57 @@ def check_run(
         assert records.find_recovery(db, run).secret is None
         assert not [body for _, body in records.bodies_of_run(db, run) if body is not None]
     for number, member in enumerate(terms.plan.members):
-        own = [reply for reply in replies if reply.party == member.name]
-        check_party(homes[member.name], terms, number, own, sent, state)
-        if settled:
-            check_settled(homes[member.name], terms, state)
+        home, own = homes[member.name], [reply for reply in replies if reply.party == member.name]
+        ledger = Ledger.open(home.ledger)
+        try:
+            _check_account(ledger, terms, number, own, sent, state)
+            if settled:
+                _check_settled(home, ledger, terms, state)
+            assert audit.unlogged(home.audit, ledger.entries()) == []
+        finally:
+            ledger.close()
+        assert audit.verify(home.audit) == []
     return replies
 
 
-def check_party(
-    home: Home, terms: Terms, number: int, replies: Sequence[ReplyRecord], sent: Deliveries, state: str = "finished"
+def _check_account(
+    ledger: Ledger, terms: Terms, number: int, replies: Sequence[ReplyRecord], sent: Deliveries, state: str
 ) -> None:
-    """A party's ledger and log. A run that did not finish may lack the last answers, or their delivery."""
-    run, name = terms.plan.run, terms.plan.members[number].name
-    ledger = Ledger.open(home.ledger)
-    try:
-        entries, request = ledger.entries(run=run), ledger.request(run)
-        everything = ledger.entries()
-        stored = {entry.step: ledger.answered(run, entry.step) for entry in entries}
-    finally:
-        ledger.close()
-    steps = [step for step in terms.steps if number in step.parties]
+    """A party's account of a run. A run that did not finish may lack the last answers, or their delivery."""
+    run, name, is_whole = terms.plan.run, terms.plan.members[number].name, state == "finished"
+    entries = ledger.entries(run=run)
     answers = [entry for entry in entries if entry.mechanism != REFUSAL]
-    due = steps if state == "finished" else steps[: len(answers)]
+    steps = [step for step in terms.steps if number in step.parties]
+    due = steps if is_whole else steps[: len(answers)]
     assert [entry.step for entry in answers] == [step.name for step in due]
     assert [entry.charge for entry in answers] == [step.charge(number) for step in due]
     spent = sum((entry.charge for entry in entries), Fraction(0))
-    assert spent == terms.price(number) if state == "finished" else spent <= terms.price(number)
+    assert spent == terms.price(number) if is_whole else spent <= terms.price(number)
     delivered = [(r.step, r.digest, Fraction(r.charge)) for r in replies]
     charged = [(entry.step, entry.reply_digest, entry.charge) for entry in entries]
-    assert delivered == charged if state == "finished" else set(delivered) <= set(charged)
+    assert delivered == charged if is_whole else set(delivered) <= set(charged)
     for entry in entries:
-        reply = stored[entry.step]
-        assert reply is not None
-        assert sha256(reply.reply).hexdigest() == entry.reply_digest
-        assert sent.get((run, entry.step, name), set()) <= {entry.reply_digest}
-        assert sent.get((run, entry.step, name)) or state != "finished"
-    assert audit.verify(home.audit) == []
-    assert audit.unlogged(home.audit, everything) == []
-    if request is not None:
-        assert request.reserved == 0 or request.state == "active"
-        assert {"asked", "judged"} <= _told(home, run)
+        stored, left = ledger.answered(run, entry.step), sent.get((run, entry.step, name), set())
+        assert stored is not None
+        assert sha256(stored.reply).hexdigest() == entry.reply_digest
+        assert left == {entry.reply_digest} if is_whole else left <= {entry.reply_digest}
 
 
-def check_settled(home: Home, terms: Terms, state: str = "finished") -> None:
+def _check_settled(home: Home, ledger: Ledger, terms: Terms, state: str) -> None:
     """The party knows that the run is over, and has put away what was its."""
     run = terms.plan.run
-    ledger = Ledger.open(home.ledger)
-    try:
-        request, kept = ledger.request(run), ledger.kept(run)
-    finally:
-        ledger.close()
+    request = ledger.request(run)
     assert not list(home.rows.glob(f"{terms.plan_hash}*"))
     if request is None:  # the run ended before this party heard of it
         assert state != "finished"
         return
-    outcomes = {state, "refused"} if state != "finished" else {state}
-    assert (request.state, request.outcome in outcomes, kept, request.reserved) == ("ended", True, None, 0)
-    assert "settled" in _told(home, run) or request.outcome == "refused"
-
-
-def _told(home: Home, run: str) -> set[str]:
-    return {entry["event"] for entry in audit.entries(home.audit) if entry.get("run") == run}
+    outcomes = {state} if state == "finished" else {state, "refused"}
+    assert (request.state, request.outcome in outcomes, request.reserved) == ("ended", True, 0)
+    assert ledger.kept(run) is None
+    told = {entry["event"] for entry in audit.entries(home.audit) if entry.get("run") == run}
+    assert {"asked", "judged"} <= told
+    assert told & {"answered", "refused"} or state != "finished"
+    assert "settled" in told or request.outcome == "refused"
 
 
 def check_publication(curator: Path, run: str, smallest_key: int) -> None:

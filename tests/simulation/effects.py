@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import patch
 
 import curator.files
@@ -55,9 +55,9 @@ class Life:
             self.kill(death)
         before = _contents(self.home, is_synced=kind == "sync") if death.edge == "torn" else None
         action()
-        self.kill(death, before)
+        return self.kill(death, before)
 
-    def kill(self, death: Death, before: dict[str, bytes] | None = None) -> None:
+    def kill(self, death: Death, before: dict[str, bytes] | None = None) -> NoReturn:
         """End this life; `before` is what the disk held before the effect that is torn."""
         copy = self.home.with_name(f"{self.node.name}.{self.node.lives}")
         shutil.copytree(self.home, copy, ignore=shutil.ignore_patterns(f"*{_SHARED_MEMORY}"))
@@ -162,7 +162,9 @@ def _tear(home: Path, before: dict[str, bytes], part: float) -> None:
     for name, after in _contents(home, is_synced=False).items():
         former = before.get(name, b"")
         if after != former:
-            same = len(os.path.commonprefix([after, former]))
+            same = next(
+                (at for at, (a, b) in enumerate(zip(after, former, strict=False)) if a != b),
+                min(len(after), len(former)),
+            )
             cut = same + int(part * (len(after) - same))
             (home / name).write_bytes(after[:cut] + former[cut:])
-

@@ -29,6 +29,7 @@ class Way:
     wishes: Mapping[str, object]
 
 
+_ZCDP = {"privacy": "zcdp", "delta": "1e-6"}
 WAYS: Mapping[str, Way] = {
     "parameters alone": Way(2, {"noise": "distributed", "split": ["0", "0", "0", "20"], "update": "accumulate"}),
     "accumulate, distributed": Way(3, {"noise": "distributed", "update": "accumulate"}),
@@ -36,12 +37,13 @@ WAYS: Mapping[str, Way] = {
     "joint, local": Way(2, {"noise": "local", "update": "joint"}),
     "joint, selected": Way(3, {"noise": "selected", "update": "joint", "rounds": 1}),
     "replace, local": Way(2, {"noise": "local", "update": "replace", "preset": "paper", "insiders": 0}),
-    "guided, distributed": Way(2, {"noise": "distributed", "update": "guided"}),
-    "guided, selected": Way(2, {"noise": "selected", "update": "guided"}),
+    "guided, distributed": Way(2, {"noise": "distributed", "update": "guided", "epsilon": "4"}),
+    "guided, selected": Way(2, {"noise": "selected", "update": "guided", "epsilon": "4"}),
     "dp-ccbn, distributed": Way(2, {"noise": "distributed", "method": "dp-ccbn", "degree": 1}),
     "dp-ccbn, selected": Way(2, {"noise": "selected", "method": "dp-ccbn", "degree": 1}),
     "independent": Way(2, {"method": "independent"}),
-    "zcdp, local": Way(2, {"noise": "local", "privacy": "zcdp", "delta": "1e-6", "update": "accumulate"}),
+    "zcdp, local": Way(2, {"noise": "local", "update": "accumulate", **_ZCDP}),
+    "zcdp, in rounds": Way(2, {"noise": "distributed", "update": "guided", "epsilon": "10", **_ZCDP}),
 }
 
 
@@ -156,6 +158,7 @@ _MOST = (1, 1, 2, 2, 2, 3, 3, 4, 5, 6)  # faults of a schedule
 _KINDS = (Death,) * 5 + (Lost, Lost, Late, Late, Late, Twice, Twice, Spoilt, Jump, Jump, Busy, Cancel, Rules)
 _DOWN = (0.0, 0.0, 0.02, 0.5, 3.0, 20.0)
 _DELAYS = (0.005, 0.02, 0.2, 1.0, 5.0, 20.0, 45.0)  # most of them short: waiting costs polls
+_LATE = (*_DELAYS, 100.0)  # longer than the asker waits
 _AGAIN = (0.0, 0.02, 0.5, 5.0, 45.0, 700.0)
 _JUMPS = (-86_400, -1300, -700, -310, -40, -1, 1, 40, 310, 700, 1300, 86_400)
 _TORN = (0.0, 0.3, 0.7, 0.99)
@@ -191,7 +194,7 @@ class _Draw:
         if kind is Lost:
             return Lost(party, ask, leg, self.random.random() < 0.2)
         if kind is Late:
-            return Late(party, ask, leg, choice(_DELAYS + (100.0,)))
+            return Late(party, ask, leg, choice(_LATE))
         if kind is Twice:
             return Twice(party, ask, choice(_AGAIN))
         if kind is Spoilt:
@@ -205,6 +208,48 @@ class _Draw:
 
     def _number(self, place: tuple[str, str]) -> int:
         return self.random.randint(1, self._counts.get(place, 0) + 2)
+
+
+def kind_of(fault: Fault) -> str:
+    """The kind of a fault in words, of which a long search should come by every one."""
+    match fault:
+        case Death():
+            return f"{_role(fault.node)} dies {'inside' if fault.edge == 'torn' else fault.edge} {fault.effect}"
+        case Lost():
+            return f"{fault.leg} lost {'in silence' if fault.in_silence else 'with the connection'}"
+        case Late():
+            return f"{fault.leg} late by {fault.seconds:g} s"
+        case Twice():
+            return f"request again after {fault.seconds:g} s"
+        case Spoilt():
+            return f"answer with a spoilt {fault.what}"
+        case Jump():
+            return f"{_role(fault.node)}'s clock jumps by {fault.jump} s"
+        case Busy():
+            return f"{_role(fault.node)} busy for {fault.seconds:g} s"
+        case Rules():
+            return f"rule or table changed: {fault.rule}, {fault.word}"
+        case Cancel():
+            return "run cancelled"
+
+
+def all_kinds(counts: Counts) -> set[str]:
+    """Every kind of fault that can be drawn where runs come by these effects."""
+    places = {(_role(node), effect) for node, effect in counts if effect in get_args(Effect)}
+    edges = ("before", "inside", "after")
+    found = {f"{node} dies {edge} {effect}" for node, effect in places for edge in edges}
+    found |= {f"{leg} lost {how}" for leg in get_args(Leg) for how in ("in silence", "with the connection")}
+    found |= {f"{leg} late by {seconds:g} s" for leg in get_args(Leg) for seconds in _LATE}
+    found |= {f"request again after {seconds:g} s" for seconds in _AGAIN}
+    found |= {f"answer with a spoilt {what}" for what in get_args(Spoiling)}
+    found |= {f"{node}'s clock jumps by {jump} s" for node in ("curator", "party") for jump in _JUMPS}
+    found |= {f"{node} busy for {seconds:g} s" for node in ("curator", "party") for seconds in _DELAYS}
+    found |= {f"rule or table changed: {rule}, {word}" for rule in get_args(Rule) for word in get_args(Word)}
+    return found | {"run cancelled"}
+
+
+def _role(node: str) -> str:
+    return CURATOR if node == CURATOR else "party"
 
 
 def simpler(schedule: Schedule) -> Iterator[Schedule]:

@@ -1,6 +1,6 @@
-"""Trials: one schedule in a world of its own, and the judgement on it.
+"""Trials: one schedule in a world of its own, the judgement on it, and what many of them have come by.
 
-It does not know where schedules come from.
+It does not know which schedules are tried.
 """
 
 import gc
@@ -12,47 +12,51 @@ from functools import cache
 from pathlib import Path
 
 from tests.simulation import homes
-from tests.simulation.schedules import Counts, Schedule, simpler
+from tests.simulation.schedules import Counts, Schedule, kind_of, simpler
 from tests.simulation.verdicts import failures
 from tests.simulation.world import World, staged
 
 _COLLECT = 16  # trials between two collections of what they leave in memory
 
 
+class Failed(AssertionError):
+    """Something happened that must not."""
+
+
 @dataclass
 class Tally:
-    """What many trials have come by."""
+    """What trials have come by: the states of the world, the faults that happened, and how the runs ended."""
 
     trials: int = 0
     states: set[int] = field(default_factory=set)
     faults: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
-    deaths: Counter[str] = field(default_factory=Counter)
 
-    def add(self, world: World, ends: list[str]) -> None:
+    def add(self, world: World) -> None:
         self.trials += 1
         self.states |= world.states
-        self.faults.update(type(fault).__name__ for fault in world.happened)
-        self.ends.update(ends)
+        self.faults.update(map(kind_of, world.happened))
+        self.ends.update(world.ends)
 
-
-TALLY = Tally()
+    def take_in(self, other: "Tally") -> None:
+        self.trials += other.trials
+        self.states |= other.states
+        self.faults += other.faults
+        self.ends += other.ends
 
 
 def judge(schedule: Schedule) -> World:
-    """Let a schedule take its course; raise AssertionError if anything happens that must not."""
+    """Let a schedule take its course. Raise Failed with everything that happened and must not."""
     folder = Path(tempfile.mkdtemp(prefix="world", dir=homes.memory()))
     try:
         world = World(folder, schedule)
         world.run()
         found = failures(world)
-        assert not found, "\n".join([*dict.fromkeys(found), f"in {schedule}"])
-        TALLY.add(world, world.ends)
-        return world
     finally:
         shutil.rmtree(folder)
-        if TALLY.trials % _COLLECT == 0:
-            gc.collect()
+    if found:
+        raise Failed("\n".join([*dict.fromkeys(found), f"in {schedule}"]))
+    return world
 
 
 def simplest(schedule: Schedule) -> Schedule:
@@ -60,9 +64,26 @@ def simplest(schedule: Schedule) -> Schedule:
     for simple in simpler(schedule):
         try:
             judge(simple)
-        except AssertionError:
+        except Failed:
             return simplest(simple)
     return schedule
+
+
+def tally(schedules: list[Schedule]) -> Tally:
+    """Judge schedules one after the other; whatever they leave in memory is collected from time to time."""
+    found = Tally()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        for schedule in schedules:
+            found.add(judge(schedule))
+            if found.trials % _COLLECT == 0:
+                gc.collect()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    return found
 
 
 @cache

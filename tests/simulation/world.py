@@ -158,7 +158,7 @@ class World:
     def _is_over(self) -> bool:
         """Whether all runs have ended, everybody knows of it, and nothing is under way any more."""
         service = self.curator.service
-        if service is None or len(self.runs) < self.schedule.runs:
+        if service is None or service.orchestrator.waiting() or len(self.runs) < self.schedule.runs:
             return False
         if any(service.views.record(run).state not in ENDS for run in self.runs):
             return False
