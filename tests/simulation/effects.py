@@ -9,6 +9,7 @@ Whatever the killed process does while its exception unwinds happens in a home t
 
 import asyncio
 import contextvars
+import errno
 import os
 import shutil
 import sqlite3
@@ -50,6 +51,7 @@ class Life:
     def effect(self, kind: Effect, action: Callable[[], Any]) -> Any:
         death = self.node.comes_by(kind)
         if death is None:
+            self.node.may_write(kind)
             return action()
         if death.edge == "before":
             self.kill(death)
@@ -59,10 +61,13 @@ class Life:
 
     def kill(self, death: Death, before: dict[str, bytes] | None = None) -> NoReturn:
         """End this life; `before` is what the disk held before the effect that is torn."""
-        copy = self.home.with_name(f"{self.node.name}.{self.node.lives}")
-        shutil.copytree(self.home, copy, ignore=shutil.ignore_patterns(f"*{_SHARED_MEMORY}"))
+        copy = copied(self.home, f"{self.node.name}.{self.node.lives}")
         if before is not None:
             _tear(copy, before, death.torn)
+        self.end(copy, death)
+
+    def end(self, copy: Path, death: Death) -> NoReturn:
+        """End this life, and let the next one begin with this copy of the home."""
         self.is_alive = False
         self.node.dies(self, copy, death)
         raise Killed(self.node.name)
@@ -76,6 +81,10 @@ class Mortal:
 
     def comes_by(self, kind: Effect) -> Death | None:
         """Count an effect; the kill that is due at it, if there is one."""
+        raise NotImplementedError
+
+    def may_write(self, kind: Effect) -> None:
+        """Raise an error if the disk takes nothing more."""
         raise NotImplementedError
 
     def dies(self, life: Life, home: Path, death: Death) -> None:
@@ -127,7 +136,7 @@ class _System:
         return int(effect("append", lambda: os.pwrite(file, data, position)))
 
     def ftruncate(self, file: int, size: int) -> None:
-        effect("append", lambda: os.ftruncate(file, size))
+        effect("cut", lambda: os.ftruncate(file, size))
 
 
 def _connect(*arguments: Any, **named: Any) -> sqlite3.Connection:
@@ -146,6 +155,22 @@ def watched() -> Iterator[None]:
         for module in (party.files, curator.files, party.books.audit):
             patches.enter_context(patch.object(module, "os", _System()))
         yield
+
+
+def copied(home: Path, name: str) -> Path:
+    """A copy of the home as it is on the disk now."""
+    copy = home.with_name(name)
+    shutil.copytree(home, copy, ignore=shutil.ignore_patterns(f"*{_SHARED_MEMORY}"))
+    return copy
+
+
+def refused(kind: Effect) -> Exception:
+    """The error with which a full disk refuses an effect."""
+    if kind != "commit":
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_FULL, "SQLITE_FULL"
+    return error
 
 
 def _contents(home: Path, *, is_synced: bool) -> dict[str, bytes]:

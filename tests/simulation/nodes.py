@@ -4,6 +4,7 @@ It does not know what the network does to their messages (`network`), or what mu
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from crypto.randomness import Stream
+from curator.errors import StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.runs.orchestrator import Orchestrator
 from curator.runs.ports import Seams
@@ -20,13 +22,14 @@ from curator.settings import Settings
 from curator.store.store import Store
 from party.answering.answering import Answering
 from party.curator_link.client import Curator
+from party.errors import DiskFull
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.lock import served_alone
 from party.worker import Worker
 from tests.simulation import homes
-from tests.simulation.effects import Killed, Life, Mortal
-from tests.simulation.schedules import Busy, Death, Effect, Jump
+from tests.simulation.effects import Killed, Life, Mortal, copied, refused
+from tests.simulation.schedules import Busy, Death, Effect, Fault, Full, Jump, Restored
 from tests.simulation.virtual_time import PIECE_OF_WORK
 from tests.support.curator import START
 from tests.support.fake_curator import URL
@@ -35,6 +38,7 @@ from tests.support.small_runs import SMALL_BITS
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
+_AGAIN = 5.0  # seconds after which a service that has stopped is started again
 JOIN, STEP = (1500, 100), (1500, 50)  # seconds of deadlines: far away, and near
 
 
@@ -45,6 +49,7 @@ class Node(Mortal):
         self.world, self.name, self.folder = world, name, home
         self.skew = 0.0
         self.life: Life | None = None
+        self._refusals: Counter[str] = Counter()  # by effect: how many more of them a full disk refuses
 
     def start(self) -> None:
         self.lives += 1
@@ -64,14 +69,24 @@ class Node(Mortal):
 
     def comes_by(self, kind: Effect) -> Death | None:
         self.world.note(self.name, kind)
-        return next((fault for fault in self.world.due(self.name, kind) if isinstance(fault, Death)), None)
+        faults = self.world.due(self.name, kind)
+        self._refusals[kind] += sum(fault.times for fault in faults if isinstance(fault, Full))
+        return next((fault for fault in faults if isinstance(fault, Death)), None)
 
-    def message(self) -> None:
+    def may_write(self, kind: Effect) -> None:
+        if self._refusals[kind]:
+            self._refusals[kind] -= 1
+            self.world.witness.has_full_disks = True
+            raise refused(kind)
+
+    def message(self) -> list[Fault]:
         """A message comes or goes: at some of them the clock jumps."""
-        for fault in self.world.due(self.name, "message"):
+        faults = self.world.due(self.name, "message")
+        for fault in faults:
             if isinstance(fault, Jump):
                 self.skew += fault.jump
                 self.world.loop.call_later(fault.seconds, self._set_right, fault.jump)
+        return faults
 
     def _set_right(self, jump: int) -> None:
         self.skew -= jump
@@ -104,12 +119,21 @@ class Node(Mortal):
             await asyncio.wait(life.tasks.copy())
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and not isinstance(task.exception(), Killed):
-            self.world.witness.fails(f"{self.name} stopped by itself: {task.exception()!r}")
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, DiskFull | StoreUnavailable) and self.life is not None:
+            life, self.life = self.life, None
+            self.world.spawn(self._buried(life, _AGAIN))  # the machine starts it again
+        elif error is not None and not isinstance(error, Killed):
+            self.world.witness.fails(f"{self.name} stopped by itself: {error!r}")
 
 
 class CuratorNode(Node):
     service: Service | None = None
+
+    def __init__(self, world: "World", name: str, home: Path) -> None:
+        super().__init__(world, name, home)
+        self._messages = 0
+        self._copies: dict[int, Path] = {}  # by the number of the message at which the next life begins with them
 
     async def _live(self, life: Life) -> None:
         store = None
@@ -156,7 +180,12 @@ class CuratorNode(Node):
         return task.result()
 
     async def _serve(self, life: Life, request: httpx.Request) -> httpx.Response:
-        self.message()
+        for fault in self.message():
+            if isinstance(fault, Restored) and self.world.runs:
+                self._copies[self._messages + fault.messages_later] = copied(life.home, f"copy.{self._messages}")
+        self._messages += 1
+        if self._messages in self._copies:
+            life.end(self._copies.pop(self._messages), Death(self.name, "serve", 0, "before", 0, 1.0))
         death = self.comes_by("serve")
         if death is not None and death.edge == "before":
             life.kill(death)

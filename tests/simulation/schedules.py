@@ -15,7 +15,8 @@ CURATOR = "curator"
 
 Leg = Literal["request", "answer"]
 Edge = Literal["before", "torn", "after"]
-Effect = Literal["commit", "checkpoint", "append", "rename", "sync", "ask", "serve"]
+Effect = Literal["commit", "checkpoint", "append", "cut", "rename", "sync", "ask", "serve"]
+ON_DISK = ("commit", "append", "rename", "sync")  # effects that a full disk can refuse
 Spoiling = Literal["body", "signature", "status", "bad gateway"]
 Rule = Literal["ask", "per run", "total", "noise", "renamed", "stranger", "rows", "bad row", "values"]
 Word = Literal["accept", "refuse", "nothing"]
@@ -101,6 +102,24 @@ class Death:
 
 
 @dataclass(frozen=True)
+class Full:
+    """A disk takes nothing more: some effects in a row fail."""
+
+    node: str
+    effect: Effect
+    number: int
+    times: int
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The curator is killed, and starts again from a copy that was made of its home some messages ago."""
+
+    message: int
+    messages_later: int
+
+
+@dataclass(frozen=True)
 class Jump:
     """A clock jumps at one of the node's messages, and is set right again."""
 
@@ -136,7 +155,7 @@ class Rules:
     word: Word
 
 
-Fault = Lost | Late | Twice | Spoilt | Death | Jump | Busy | Cancel | Rules
+Fault = Lost | Late | Twice | Spoilt | Death | Full | Restored | Jump | Busy | Cancel | Rules
 
 
 @dataclass(frozen=True)
@@ -155,7 +174,11 @@ class Schedule:
 Counts = Mapping[tuple[str, str], int]  # how often an undisturbed run comes by a node's effects, messages and work
 
 _MOST = (1, 1, 2, 2, 2, 3, 3, 4, 5, 6)  # faults of a schedule
-_KINDS = (Death,) * 5 + (Lost, Lost, Late, Late, Late, Twice, Twice, Spoilt, Jump, Jump, Busy, Cancel, Rules)
+_KINDS = (
+    *(Death,) * 6,
+    *(Lost, Lost, Late, Late, Late, Twice, Twice, Spoilt),
+    *(Full, Restored, Jump, Jump, Busy, Cancel, Rules),
+)
 _DOWN = (0.0, 0.0, 0.02, 0.5, 3.0, 20.0)
 _DELAYS = (0.005, 0.02, 0.2, 1.0, 5.0, 20.0, 45.0)  # most of them short: waiting costs polls
 _LATE = (*_DELAYS, 100.0)  # longer than the asker waits
@@ -185,6 +208,10 @@ class _Draw:
         ask, leg = number((party, "ask")), choice(get_args(Leg))
         if kind is Death:
             return self._death()
+        if kind is Full:
+            return self._full()
+        if kind is Restored:
+            return Restored(number((CURATOR, "message")), choice((1, 2, 4, 8)))
         if kind is Cancel:
             return Cancel(number((CURATOR, "serve")))
         if kind is Jump:
@@ -206,6 +233,10 @@ class _Draw:
         choice, place = self.random.choice, self.random.choice(self._effects)
         return Death(*place, self._number(place), choice(get_args(Edge)), choice(_TORN), choice(_DOWN))
 
+    def _full(self) -> Full:
+        place = self.random.choice([place for place in self._effects if place[1] in ON_DISK])
+        return Full(*place, self._number(place), self.random.choice((1, 1, 2, 5)))
+
     def _number(self, place: tuple[str, str]) -> int:
         return self.random.randint(1, self._counts.get(place, 0) + 2)
 
@@ -215,6 +246,10 @@ def kind_of(fault: Fault) -> str:
     match fault:
         case Death():
             return f"{_role(fault.node)} dies {'inside' if fault.edge == 'torn' else fault.edge} {fault.effect}"
+        case Full():
+            return f"{_role(fault.node)}'s disk full at {fault.effect}"
+        case Restored():
+            return "curator restored from a copy"
         case Lost():
             return f"{fault.leg} lost {'in silence' if fault.in_silence else 'with the connection'}"
         case Late():
@@ -238,6 +273,7 @@ def all_kinds(counts: Counts) -> set[str]:
     places = {(_role(node), effect) for node, effect in counts if effect in get_args(Effect)}
     edges = ("before", "inside", "after")
     found = {f"{node} dies {edge} {effect}" for node, effect in places for edge in edges}
+    found |= {f"{node}'s disk full at {effect}" for node, effect in places if effect in ON_DISK}
     found |= {f"{leg} lost {how}" for leg in get_args(Leg) for how in ("in silence", "with the connection")}
     found |= {f"{leg} late by {seconds:g} s" for leg in get_args(Leg) for seconds in _LATE}
     found |= {f"request again after {seconds:g} s" for seconds in _AGAIN}
@@ -245,7 +281,7 @@ def all_kinds(counts: Counts) -> set[str]:
     found |= {f"{node}'s clock jumps by {jump} s" for node in ("curator", "party") for jump in _JUMPS}
     found |= {f"{node} busy for {seconds:g} s" for node in ("curator", "party") for seconds in _DELAYS}
     found |= {f"rule or table changed: {rule}, {word}" for rule in get_args(Rule) for word in get_args(Word)}
-    return found | {"run cancelled"}
+    return found | {"run cancelled", "curator restored from a copy"}
 
 
 def _role(node: str) -> str:

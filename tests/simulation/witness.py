@@ -60,6 +60,7 @@ class Witness:
     computed: dict[str, Answer] = field(default_factory=dict)  # by the SHA-256 of the message, and of its blob
     keepers: dict[str, set[tuple[int, ...]]] = field(default_factory=dict)  # whose noise may have been kept, by plan
     opened: Counter[str] = field(default_factory=Counter)
+    has_full_disks: bool = False  # then a curator may say that it can store nothing
     _tasks: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _masks: dict[bytes, tuple[str, str, tuple[int, int]]] = field(default_factory=dict)
@@ -92,7 +93,8 @@ class Witness:
 
     def answered(self, request: httpx.Request, status: int, content: bytes) -> None:
         nonce = request.headers.get(NONCE_HEADER)
-        if status >= httpx.codes.INTERNAL_SERVER_ERROR:
+        is_full = status == httpx.codes.SERVICE_UNAVAILABLE and self.has_full_disks
+        if status >= httpx.codes.INTERNAL_SERVER_ERROR and not is_full:
             self.fails(f"the curator says {status}: {content[:200]!r}")
         if status >= _QUIET:
             self.logged("the curator's refusals", content.decode())

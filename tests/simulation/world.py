@@ -31,7 +31,9 @@ from tests.simulation.schedules import (
     Cancel,
     Death,
     Fault,
+    Full,
     Jump,
+    Restored,
     Rules,
     Schedule,
 )
@@ -193,9 +195,12 @@ class World:
             try:
                 key = {"Authorization": f"Bearer {self._made.operator_key}"}
                 request = httpx.Request("POST", f"{URL}{path}", json=body, headers=headers | key)
-                return await self.curator.serve(request)
+                answer = await self.curator.serve(request)
+                if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
+                    return answer
             except httpx.TransportError:
-                await asyncio.sleep(_ORDER_SECONDS)
+                pass  # it is tried again, with the same key
+            await asyncio.sleep(_ORDER_SECONDS)
 
 
 @contextmanager
@@ -233,6 +238,10 @@ def _place(fault: Fault) -> Place:
     match fault:
         case Death():
             return fault.node, fault.effect, fault.number
+        case Full():
+            return fault.node, fault.effect, fault.number
+        case Restored():
+            return CURATOR, "message", fault.message
         case Jump():
             return fault.node, "message", fault.message
         case Busy():
