@@ -84,12 +84,12 @@ class Node(Mortal):
         faults = self.world.due(self.name, "message")
         for fault in faults:
             if isinstance(fault, Jump):
-                self.skew += fault.jump
-                self.world.loop.call_later(fault.seconds, self._set_right, fault.jump)
+                self.set_clock(fault.jump)
+                self.world.loop.call_later(fault.seconds, self.set_clock, -fault.jump)
         return faults
 
-    def _set_right(self, jump: int) -> None:
-        self.skew -= jump
+    def set_clock(self, seconds: int) -> None:
+        self.skew += seconds
 
     def work_seconds(self) -> float:
         busy = [fault.seconds for fault in self.world.due(self.name, "work") if isinstance(fault, Busy)]
@@ -148,6 +148,11 @@ class CuratorNode(Node):
             if store is not None:
                 store.close()
 
+    def set_clock(self, seconds: int) -> None:
+        super().set_clock(seconds)
+        if seconds < 0:
+            self.world.witness.forgets()
+
     def _settings(self, life: Life) -> Settings:
         near = 0 if self.world.schedule.is_patient else 1
         return Settings(home=life.home, join_seconds=JOIN[near], step_seconds=STEP[near], tick_seconds=60 / 4)
@@ -185,6 +190,7 @@ class CuratorNode(Node):
                 self._copies[self._messages + fault.messages_later] = copied(life.home, f"copy.{self._messages}")
         self._messages += 1
         if self._messages in self._copies:
+            self.world.witness.forgets()
             life.end(self._copies.pop(self._messages), Death(self.name, "serve", 0, "before", 0, 1.0))
         death = self.comes_by("serve")
         if death is not None and death.edge == "before":

@@ -103,6 +103,10 @@ class Witness:
                 self.fails(f"{request.method} {request.url.path} was taken twice")
             self._taken.add(nonce)
 
+    def forgets(self) -> None:
+        """The curator's clock, or its whole home, is set back: it may take again what it has forgotten."""
+        self._taken.clear()
+
     def tasked(self, party: str, run: str, task: bytes) -> None:
         """The curator asks: for one step in one way, whatever has happened to it."""
         step = decode(task, "curator").step
