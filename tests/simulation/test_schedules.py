@@ -13,7 +13,7 @@ from tests.simulation.world import staged
 from tests.support.effort import examples
 
 # How many schedules of each kind of run: more of the quicker ones.
-NUMBERS = dict.fromkeys(WAYS, 30) | {"parameters alone": 100, "independent": 50, "joint, selected": 20}
+NUMBERS = dict.fromkeys(WAYS, 30) | {"parameters alone": 130, "independent": 50, "joint, selected": 20}
 assert sum(NUMBERS.values()) >= 500
 
 

@@ -31,6 +31,8 @@ def failures(world: World) -> list[str]:
     found = list(world.witness.failures)
     store = Store.open(f"sqlite:///{world.curator.folder / 'curator.db'}")
     try:
+        if (runs := {one.run for one in RunViews(store).runs(100)}) != set(world.runs):
+            found.append(f"{len(runs)} runs were begun, {len(world.runs)} were ordered")
         for run in world.runs:
             try:
                 _check(world, store, run)
