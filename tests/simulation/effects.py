@@ -1,6 +1,7 @@
 """Effects that outlive a process, and kills before, inside and after them.
 
-It does not know what a process is for (`nodes`), or which kills a schedule holds (`schedules`).
+It does not know what a process is for (`tests.simulation.nodes`), or which kills a schedule holds
+(`tests.simulation.schedules`).
 
 Every effect of the product comes by here: a commit of SQLite, an appended line, a file that is synced or renamed, a
 request, an answer. A kill copies the home as it is on the disk at this instant; the next life goes on with the copy.

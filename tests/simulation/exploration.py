@@ -2,10 +2,10 @@
 
 It does not know how many there are, or which plans are tried.
 
-The moves run the protocol's own code: a party's `accept`, `check` and `answer`, the curator's `take` and `move_on`,
-which `judged` and `concluded` call as the service does. Two states count as one if curator and parties stand at the
-same place in them; what tables hold is left out. An answer is computed once, by a party that was restored from its
-saved state.
+The moves run the protocol's own code: a party's `accept`, `check` and `answer`, the curator's `take`, and its
+`protocol.run.curator.move_on`, which `judged` and `concluded` call as the service does. Two states count as one if
+curator and parties stand at the same place in them; what tables hold is left out. An answer is computed once, by a
+party that was restored from its saved state.
 """
 
 from collections import deque

@@ -1,6 +1,7 @@
 """The curator and the parties of a simulation: the real services on real homes, without sockets.
 
-It does not know what the network does to their messages (`network`), or what must not happen (`witness`).
+It does not know the network's faults (`tests.simulation.network`), or what must not happen
+(`tests.simulation.witness`).
 """
 
 import asyncio

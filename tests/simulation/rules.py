@@ -1,6 +1,6 @@
 """Changes that a data owner makes to party.toml or to the table while runs go on.
 
-It does not know when (`schedules`).
+It does not know when (`tests.simulation.schedules`).
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,7 @@
 """Schedules: what goes wrong in a simulated run, when, and where; drawn by a number, and made simpler one by one.
 
-It does not know how a fault is brought about (`world`) or what must not follow (`verdicts`).
+It does not know how a fault is brought about (`tests.simulation.world`), or what must not follow
+(`tests.simulation.verdicts`).
 
 Places are counted: a party's first request, the curator's third commit. A place that a run never reaches makes a fault
 that never happens.

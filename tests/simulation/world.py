@@ -1,6 +1,6 @@
 """A world in which one schedule takes its course: a curator, its parties, an operator, a network and a virtual clock.
 
-It does not know what must hold in the end (`verdicts`).
+It does not know what must hold in the end (`tests.simulation.verdicts`).
 """
 
 import asyncio
