@@ -1,6 +1,7 @@
 """A long search for schedules that fail: `make faults SCHEDULES=20000 MINUTES=60 WORKERS=2 SEED=0`.
 
-It does not know what a schedule does. It prints what the search has come by, and every failure in its simplest form.
+It does not know what a schedule does. It prints every failure in its simplest form, and at the end what the search has
+come by.
 """
 
 import argparse
@@ -8,7 +9,9 @@ import os
 import sys
 import time
 from collections import ChainMap
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import islice, takewhile
 from multiprocessing import get_context
 
 from tests.simulation.schedules import WAYS, Schedule, all_kinds, drawn
@@ -16,6 +19,7 @@ from tests.simulation.trial import Failed, Tally, judge, simplest, tally, usual
 from tests.simulation.world import staged
 
 _BATCH = 20  # schedules of one kind of run, one after the other in one process
+_SOME = 20  # batches between two lines that tell how far the search is
 _ENOUGH = 5  # failures
 
 
@@ -25,21 +29,20 @@ def main() -> int:
     # A fork keeps what has been set up, and the hashes of states mean the same in all processes.
     with staged(), ProcessPoolExecutor(wanted.workers, get_context("fork")) as pool:
         counts = {way: usual(way) for way in WAYS}
-        batches = [(way, start) for start in range(wanted.seed, wanted.seed + wanted.schedules, _BATCH) for way in WAYS]
-        batches = batches[: -(-wanted.schedules // _BATCH)]
+        batches = islice(_batches(wanted.seed), -(-wanted.schedules // _BATCH))
         waiting = {pool.submit(_batch, way, start, began + 60 * wanted.minutes) for way, start in batches}
         for number, done in enumerate(as_completed(waiting), start=1):
             found, failed = done.result()
             total.take_in(found)
             failures += failed
-            if number % 50 == 0:
+            for failure in failed:
+                print(failure, flush=True)
+            if number % _SOME == 0:
                 print(f"{total.trials} schedules after {time.monotonic() - began:.0f} s", flush=True)
             if len(failures) >= _ENOUGH:
                 pool.shutdown(wait=False, cancel_futures=True)
                 break
         _tell(total, time.monotonic() - began, wanted.workers, all_kinds(ChainMap(*map(dict, counts.values()))))
-    for failure in failures:
-        print(failure)
     return 1 if failures else 0
 
 
@@ -52,17 +55,22 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _batches(seed: int) -> Iterator[tuple[str, int]]:
+    """Batches of every kind of run, by turns: more of those that take little time."""
+    starts = dict.fromkeys(WAYS, seed)
+    while True:
+        for way, often in ((way, kind.often) for way, kind in WAYS.items()):
+            for _ in range(often):
+                yield way, starts[way]
+                starts[way] += _BATCH
+
+
 def _batch(way: str, start: int, until: float) -> tuple[Tally, list[str]]:
     """Judge the schedules of these numbers, unless the time is over."""
-    found, failed = Tally(), []
-    for number in range(start, start + _BATCH):
-        if time.monotonic() < until:
-            schedule = drawn(way, number, usual(way))
-            try:
-                found.take_in(tally([schedule]))
-            except Failed:
-                failed.append(_explained(schedule))
-    return found, failed
+    failed: list[Schedule] = []
+    numbers = takewhile(lambda _: time.monotonic() < until, range(start, start + _BATCH))
+    found = tally((drawn(way, number, usual(way)) for number in numbers), failed.append)
+    return found, [_explained(schedule) for schedule in failed]
 
 
 def _explained(schedule: Schedule) -> str:

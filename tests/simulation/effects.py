@@ -39,6 +39,7 @@ class Life:
     def __init__(self, node: "Mortal", home: Path) -> None:
         self.node, self.home = node, home
         self.is_alive = True
+        self.unsynced = Unsynced()
         self.tasks: set[asyncio.Task[Any]] = set()
         self.context = contextvars.copy_context()
         self.context.run(LIFE.set, self)
@@ -65,6 +66,8 @@ class Life:
         copy = copied(self.home, f"{self.node.name}.{self.node.lives}")
         if before is not None:
             _tear(copy, before, death.torn)
+        if death.is_power_cut:
+            self.unsynced.lose(self.home, copy)
         self.end(copy, death)
 
     def end(self, copy: Path, death: Death) -> NoReturn:
@@ -72,6 +75,40 @@ class Life:
         self.is_alive = False
         self.node.dies(self, copy, death)
         raise Killed(self.node.name)
+
+
+class Unsynced:
+    """What a process has told the system to write and not yet to sync: when the power fails, none of it is left.
+
+    Files of a database are left out: SQLite syncs them itself.
+    """
+
+    def __init__(self) -> None:
+        self._sizes: dict[Path, int] = {}  # how much of a file is on the disk
+        self._names: dict[Path, bytes | None] = {}  # what a name stood for before it was given to another file
+
+    def grows(self, file: Path, size: int) -> None:
+        self._sizes.setdefault(file, size)
+
+    def moves(self, source: Path, target: Path) -> None:
+        self._names.setdefault(target, target.read_bytes() if target.exists() else None)
+        if source in self._sizes:
+            self._sizes[target] = self._sizes.pop(source)
+
+    def synced(self, place: Path) -> None:
+        self._sizes.pop(place, None)
+        for target in [target for target in self._names if target.parent == place]:
+            del self._names[target]
+
+    def lose(self, home: Path, copy: Path) -> None:
+        for file, size in self._sizes.items():
+            if (there := copy / file.relative_to(home)).exists():
+                there.write_bytes(there.read_bytes()[:size])
+        for target, former in self._names.items():
+            there = copy / target.relative_to(home)
+            there.unlink(missing_ok=True)
+            if former is not None:
+                there.write_bytes(former)
 
 
 class Mortal:
@@ -127,17 +164,40 @@ class _System:
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
 
+    def open(self, path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_EXCL:
+            _unsynced().grows(Path(path), 0)
+        return os.open(path, flags, mode)
+
     def fsync(self, file: int) -> None:
-        effect("sync", lambda: os.fsync(file))
+        def sync() -> None:
+            os.fsync(file)
+            _unsynced().synced(_path(file))
+
+        effect("sync", sync)
 
     def replace(self, source: Path, target: Path) -> None:
-        effect("rename", lambda: os.replace(source, target))
+        def move() -> None:
+            _unsynced().moves(source, target)
+            os.replace(source, target)
+
+        effect("rename", move)
 
     def pwrite(self, file: int, data: bytes, position: int) -> int:
+        _unsynced().grows(_path(file), position)
         return int(effect("append", lambda: os.pwrite(file, data, position)))
 
     def ftruncate(self, file: int, size: int) -> None:
         effect("cut", lambda: os.ftruncate(file, size))
+
+
+def _unsynced() -> Unsynced:
+    life = LIFE.get()
+    return Unsynced() if life is None else life.unsynced
+
+
+def _path(file: int) -> Path:
+    return Path(os.readlink(f"/proc/self/fd/{file}"))
 
 
 def _connect(*arguments: Any, **named: Any) -> sqlite3.Connection:

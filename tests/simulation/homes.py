@@ -18,11 +18,10 @@ from crypto.randomness import Stream
 from curator.app import make_app
 from curator.home.keys import metrics_token
 from curator.service import Service
-from party.home.layout import Home
 from protocol.tables.schema import Schema
 from tests.support.curator import Desk, OneKey
 from tests.support.party import make_home, write_keys
-from tests.support.small_runs import SMALL_BITS, random_codes
+from tests.support.small_runs import SMALL_BITS
 
 ROWS = (8, 6, 5)
 TOTAL, PER_RUN = "100", "30"
@@ -37,7 +36,7 @@ SCHEMA = Schema.parse(
     }
 )
 _RULES = """
-updates = ["guided", "accumulate", "joint", "replace"]
+updates = ["turns", "accumulate", "joint", "replace"]
 smallest_insiders = 0
 delta_per_run = "1/1000"
 """
@@ -100,11 +99,3 @@ def make_party(folder: Path, number: int, curator: Any, rows: tuple[int, ...]) -
 def memory() -> str | None:
     """A folder in memory, if the system has one: what is synced there costs nothing."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
-def codes(parties: int) -> list[list[Any]]:
-    return random_codes(SCHEMA, ROWS[:parties])
-
-
-def party_home(folder: Path) -> Home:
-    return Home(folder)

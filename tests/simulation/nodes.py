@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -17,6 +18,7 @@ from crypto.randomness import Stream
 from curator.errors import StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.runs.orchestrator import Orchestrator
+from curator.runs.planning import Planned, Wanted, plan_forecast
 from curator.runs.ports import Seams
 from curator.service import Service
 from curator.settings import Settings
@@ -28,6 +30,8 @@ from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.lock import served_alone
 from party.worker import Worker
+from protocol.forecast.recommendation import planned
+from protocol.tables.schema import Schema
 from tests.simulation import homes
 from tests.simulation.effects import Killed, Life, Mortal, copied, refused
 from tests.simulation.schedules import Busy, Death, Effect, Fault, Full, Jump, Restored
@@ -162,7 +166,7 @@ class CuratorNode(Node):
         settings, keys = self._settings(life), CuratorKeys.load(life.home)
         store.serve_alone(f"life {self.lives}")
         clock = self.clock
-        seams = Seams(clock=clock, streams=self._streams(), crypto=homes.crypto(), smallest_key=SMALL_BITS)
+        seams = Seams(clock, self._streams(), homes.crypto(), SMALL_BITS, self._worked_out)
         orchestrator = Orchestrator(store, keys, settings, seams)
         orchestrator.recover()
         return Service.of(settings, store, keys, orchestrator, clock)
@@ -173,6 +177,13 @@ class CuratorNode(Node):
     def _streams(self) -> Callable[[str], Stream]:
         drawn = self.stream("streams")
         return lambda purpose: drawn.child(purpose)
+
+    def _worked_out(self, wanted: Wanted, _abandoned: Event) -> Planned:
+        """Plan as the product does, with the tuning of this kind of run."""
+        wishes = wanted.request.wishes() | self.world.way.tuning
+        schema = Schema.parse(wanted.schema_text)
+        terms = planned(wanted.run, schema, wanted.members, smallest_key=wanted.smallest_key, **wishes)
+        return Planned(terms, plan_forecast(terms))
 
     async def serve(self, request: httpx.Request) -> httpx.Response:
         """Answer a request as a server does; the connection breaks when the process is killed meanwhile."""

@@ -8,7 +8,7 @@ that never happens.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -25,27 +25,47 @@ Word = Literal["accept", "refuse", "nothing"]
 
 @dataclass(frozen=True)
 class Way:
-    """A kind of run: its parties, and what the operator wishes for its plan."""
+    """A kind of run: its parties, what the operator wishes for its plan, and what only a planner may say in it."""
 
     parties: int
     wishes: Mapping[str, object]
+    tuning: Mapping[str, Any] = field(default_factory=dict)
+    often: int = 1  # how many times as often as others it is tried, because it takes little time
+
+
+def _dp_subn(parties: int, noise: str, update: str, often: int = 1, **more: object) -> Way:
+    return Way(parties, {"method": "dp-subn", "noise": noise, "update": update, **more}, often=often)
+
+
+def _guided(parties: int, noise: str, **more: object) -> Way:
+    """A run that picks pairs privately in every round, however few rows there are."""
+    quarters = {"split": ["5", "5", "5", "5"], "rounds": 1}
+    return Way(
+        parties, {"method": "guided", "noise": noise, **quarters, **more}, {"views": "single", "further": (1, 1)}
+    )
 
 
 _ZCDP = {"privacy": "zcdp", "delta": "1e-6"}
 WAYS: Mapping[str, Way] = {
-    "parameters alone": Way(2, {"noise": "distributed", "split": ["0", "0", "0", "20"], "update": "accumulate"}),
-    "accumulate, distributed": Way(3, {"noise": "distributed", "update": "accumulate"}),
-    "accumulate, selected": Way(2, {"noise": "selected", "update": "accumulate"}),
-    "joint, local": Way(2, {"noise": "local", "update": "joint"}),
-    "joint, selected": Way(3, {"noise": "selected", "update": "joint", "rounds": 1}),
-    "replace, local": Way(2, {"noise": "local", "update": "replace", "preset": "paper", "insiders": 0}),
-    "guided, distributed": Way(2, {"noise": "distributed", "update": "guided", "epsilon": "4"}),
-    "guided, selected": Way(2, {"noise": "selected", "update": "guided", "epsilon": "4"}),
-    "dp-ccbn, distributed": Way(2, {"noise": "distributed", "method": "dp-ccbn", "degree": 1}),
-    "dp-ccbn, selected": Way(2, {"noise": "selected", "method": "dp-ccbn", "degree": 1}),
-    "independent": Way(2, {"method": "independent"}),
-    "zcdp, local": Way(2, {"noise": "local", "update": "accumulate", **_ZCDP}),
-    "zcdp, in rounds": Way(2, {"noise": "distributed", "update": "guided", "epsilon": "10", **_ZCDP}),
+    "parameters alone": _dp_subn(2, "distributed", "accumulate", 8, split=["0", "0", "0", "20"]),
+    "turns, distributed": _dp_subn(3, "distributed", "turns"),
+    "turns, selected": _dp_subn(2, "selected", "turns", epsilon="4"),
+    "turns, local": _dp_subn(2, "local", "turns"),
+    "accumulate, distributed": _dp_subn(3, "distributed", "accumulate"),
+    "accumulate, selected": _dp_subn(2, "selected", "accumulate"),
+    "joint, local": _dp_subn(2, "local", "joint"),
+    "joint, selected": _dp_subn(3, "selected", "joint", rounds=1),
+    "replace, local": _dp_subn(2, "local", "replace", preset="paper", insiders=0),
+    "replace, selected": _dp_subn(2, "selected", "replace", preset="paper", insiders=0),
+    "guided, distributed": _guided(2, "distributed"),
+    "guided, selected": _guided(2, "selected"),
+    "guided, local": Way(2, {"method": "guided", "noise": "local"}, often=2),
+    "dp-ccbn, distributed": Way(2, {"method": "dp-ccbn", "noise": "distributed", "degree": 1}),
+    "dp-ccbn, selected": Way(2, {"method": "dp-ccbn", "noise": "selected", "degree": 1}),
+    "independent": Way(2, {"method": "independent"}, often=4),
+    "zcdp, local": _dp_subn(2, "local", "accumulate", **_ZCDP),
+    "zcdp, in turns": _dp_subn(2, "distributed", "turns", epsilon="10", **_ZCDP),
+    "zcdp, in rounds": Way(2, {"method": "guided", "noise": "distributed", "epsilon": "10", **_ZCDP}),
 }
 
 
@@ -91,7 +111,8 @@ class Spoilt:
 class Death:
     """A process is killed at one of its effects, and starts again from its disk.
 
-    `torn` says which part of what the effect writes is on the disk.
+    `torn` says which part of what the effect writes is on the disk. A power cut ends the machine as well: what was
+    not synced is not on the disk.
     """
 
     node: str
@@ -100,6 +121,7 @@ class Death:
     edge: Edge
     torn: float
     seconds: float
+    is_power_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,7 +254,8 @@ class _Draw:
 
     def _death(self) -> Death:
         choice, place = self.random.choice, self.random.choice(self._effects)
-        return Death(*place, self._number(place), choice(get_args(Edge)), choice(_TORN), choice(_DOWN))
+        number, is_power_cut = self._number(place), choice((False, False, True))
+        return Death(*place, number, choice(get_args(Edge)), choice(_TORN), choice(_DOWN), is_power_cut)
 
     def _full(self) -> Full:
         place = self.random.choice([place for place in self._effects if place[1] in ON_DISK])
@@ -246,7 +269,8 @@ def kind_of(fault: Fault) -> str:
     """The kind of a fault in words, of which a long search should come by every one."""
     match fault:
         case Death():
-            return f"{_role(fault.node)} dies {'inside' if fault.edge == 'torn' else fault.edge} {fault.effect}"
+            where = f"{'inside' if fault.edge == 'torn' else fault.edge} {fault.effect}"
+            return f"{_role(fault.node)} {'loses power' if fault.is_power_cut else 'dies'} {where}"
         case Full():
             return f"{_role(fault.node)}'s disk full at {fault.effect}"
         case Restored():
@@ -273,7 +297,8 @@ def all_kinds(counts: Counts) -> set[str]:
     """Every kind of fault that can be drawn where runs come by these effects."""
     places = {(_role(node), effect) for node, effect in counts if effect in get_args(Effect)}
     edges = ("before", "inside", "after")
-    found = {f"{node} dies {edge} {effect}" for node, effect in places for edge in edges}
+    ends = ("dies", "loses power")
+    found = {f"{node} {end} {edge} {effect}" for node, effect in places for edge in edges for end in ends}
     found |= {f"{node}'s disk full at {effect}" for node, effect in places if effect in ON_DISK}
     found |= {f"{leg} lost {how}" for leg in get_args(Leg) for how in ("in silence", "with the connection")}
     found |= {f"{leg} late by {seconds:g} s" for leg in get_args(Leg) for seconds in _LATE}

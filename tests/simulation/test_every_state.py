@@ -10,25 +10,35 @@ import pytest
 from protocol.errors import OutOfTurn
 from protocol.plan.step import Step
 from protocol.stages.methods import METHODS
+from protocol.tables.schema import Schema
 from tests.simulation import homes
 from tests.simulation.exploration import Exploration, Key
-from tests.support.small_runs import terms_of
+from tests.support.small_runs import random_codes, terms_of
 
 ROWS = homes.ROWS
+SINGLE = Schema.parse({"title": "one", "attributes": [{"name": "a1", "kind": "categorical", "values": ["n", "y"]}]})
 # What is explored, and how many states it has. A party is before a step, has answered it on its way to the curator, or
 # has refused; the curator has some of the answers; and a run ends by each move that can end it.
-_FURTHER = {"further": (1, 0, 1)}
+_QUARTERS = {"split": (5, 5, 5, 5), "further": (1, 0, 1)}
+_TURNS = {"noise": "distributed", "update": "turns"}
+_GUIDED = {"method": "guided", "views": "single", **_QUARTERS}
 PLANS: Mapping[str, tuple[dict[str, object], int]] = {
+    "turns": ({**_TURNS, **_QUARTERS}, 1017),
+    "turns, halves": ({**_TURNS, "views": "halves", "merging": True, **_QUARTERS}, 1495),
+    "turns, selected": ({**_TURNS, "noise": "selected", **_QUARTERS}, 1017),
+    "turns without a network": ({**_TURNS, **_QUARTERS, "split": (10, 0, 5, 5)}, 981),
+    "a single column": ({**_TURNS, "views": "single", "split": (10, 0, 0, 10), "further": (0, 0, 0)}, 718),
     "accumulate": ({"noise": "distributed", "update": "accumulate"}, 790),
     "accumulate, selected": ({"noise": "selected", "update": "accumulate"}, 790),
     "joint": ({"noise": "local", "update": "joint"}, 1232),
     "replace": ({"noise": "local", "update": "replace", "preset": "paper", "insiders": 0}, 876),
-    "guided": ({"noise": "distributed", "update": "guided", "split": (5, 5, 5, 5), "rounds": 2, **_FURTHER}, 1280),
-    "guided, selected": (
-        {"noise": "selected", "update": "guided", "split": (5, 5, 5, 5), "rounds": 1, **_FURTHER},
-        1017,
-    ),
-    "guided without picks": ({"noise": "distributed", "update": "guided", "split": (10, 0, 0, 10)}, 718),
+    "guided": ({"noise": "distributed", "rounds": 2, **_GUIDED}, 1280),
+    "guided, selected": ({"noise": "selected", "rounds": 1, **_GUIDED}, 1017),
+    "guided, views": ({"noise": "distributed", "rounds": 1, **_GUIDED, "views": "pairs"}, 1017),
+    "guided, a tree": ({"method": "guided", "views": "single", "split": (5, 5, 0, 10)}, 754),
+    "guided, single columns": ({"method": "guided", "views": "single", "split": (10, 0, 0, 10)}, 718),
+    "guided without picks": ({"noise": "distributed", "method": "guided", "split": (10, 0, 0, 10)}, 718),
+    "views alone": ({"noise": "distributed", "update": "accumulate", "split": (10, 0, 0, 10)}, 718),
     "picks alone": ({"noise": "distributed", "update": "accumulate", "split": (0, 10, 0, 10)}, 515),
     "views and updates": ({"noise": "distributed", "update": "accumulate", "split": (5, 0, 5, 10)}, 754),
     "parameters alone": ({"noise": "distributed", "update": "accumulate", "split": (0, 0, 0, 20)}, 479),
@@ -42,8 +52,9 @@ PLANS: Mapping[str, tuple[dict[str, object], int]] = {
 @cache
 def explored(plan: str) -> Exploration:
     wishes, _ = PLANS[plan]
-    terms = terms_of(homes.SCHEMA, ROWS, 20, **wishes)
-    return Exploration(terms, homes.codes(len(ROWS)), homes.secret())
+    schema = SINGLE if plan == "a single column" else homes.SCHEMA
+    terms = terms_of(schema, ROWS, 20, **wishes)
+    return Exploration(terms, random_codes(schema, ROWS), homes.secret())
 
 
 @pytest.fixture(params=PLANS)

@@ -7,6 +7,7 @@ import gc
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -69,16 +70,21 @@ def simplest(schedule: Schedule) -> Schedule:
     return schedule
 
 
-def tally(schedules: list[Schedule]) -> Tally:
-    """Judge schedules one after the other; whatever they leave in memory is collected from time to time."""
+def tally(schedules: Iterable[Schedule], failed: Callable[[Schedule], None] | None = None) -> Tally:
+    """Judge schedules one after the other. The first failure is raised, unless somebody wants to be told of all."""
     found = Tally()
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
-        for schedule in schedules:
-            found.add(judge(schedule))
-            if found.trials % _COLLECT == 0:
+        for number, schedule in enumerate(schedules, start=1):
+            try:
+                found.add(judge(schedule))
+            except Failed:
+                if failed is None:
+                    raise
+                failed(schedule)
+            if number % _COLLECT == 0:  # whatever trials leave in memory
                 gc.collect()
     finally:
         gc.enable()

@@ -14,7 +14,7 @@ from curator.runs.views import RunViews
 from curator.store.run_records import ReplyRecord
 from curator.store.store import Store
 from party.home.layout import Home
-from protocol.messages.http import ENDS
+from protocol.messages.run_states import ENDS
 from tests.faults.books import check_publication, check_run
 from tests.simulation.homes import CANARIES
 from tests.simulation.nodes import JOIN

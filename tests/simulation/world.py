@@ -18,7 +18,8 @@ import httpx
 from curator.service import Service
 from curator.store import tables
 from party.curator_link.tls import trusting_nobody
-from protocol.messages.http import ENDS, LONGEST_POLL
+from protocol.messages.http import LONGEST_POLL
+from protocol.messages.run_states import ENDS
 from tests.simulation import homes
 from tests.simulation.effects import LIFE, Life, watched
 from tests.simulation.network import Line
@@ -46,6 +47,7 @@ _HORIZON = 4 * 3600  # seconds after which a run counts as stuck
 _LOOK = 7  # seconds between two looks whether all is over
 _COMPILED: Any = {"compiled_cache": {}}
 _DIALECT = "sqlalchemy.dialects.sqlite.pysqlite.SQLiteDialect_pysqlite"
+_REFERENCE_ROWS = 1 << 10  # fewer than the product's, which take longer to draw than a run
 _ORDER_SECONDS = 1  # before an operator tries again
 Place = tuple[str, str, int]
 
@@ -118,7 +120,7 @@ class World:
     def note(self, node: str, kind: str) -> None:
         """Note the state that the world is in, of which two runs share many."""
         service = self.curator.service
-        live = () if service is None else tuple(service.orchestrator._live.values())
+        live = () if service is None else tuple(service.orchestrator.live.values())
         stands = tuple((one.at.state.position, one.at.state.waiting_for, one.deadline is None) for one in live)
         lives = tuple(one.life is not None for one in self.nodes)
         sent = tuple(sorted(self.sent_by(party.name) for party in self.parties))
@@ -215,6 +217,8 @@ def staged() -> Iterator[None]:
             stage.enter_context(part)
         for place, quicker in {
             "party.curator_link.client.trusting": lambda _ca: nobody,
+            "protocol.stages.reference_rows.REFERENCE_ROWS": _REFERENCE_ROWS,
+            "protocol.picks.by_model.REFERENCE_ROWS": _REFERENCE_ROWS,
             "party.worker.DECISION_SECONDS": LONGEST_POLL,  # fewer polls that bring nothing
             "httpx._transports.asgi.is_running_trio": lambda: False,  # looks for a package at every request
             # SQL is compiled once for all engines: to this end, all dialects are one.
