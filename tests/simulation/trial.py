@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -46,12 +47,13 @@ class Tally:
         self.ends += other.ends
 
 
-def judge(schedule: Schedule) -> World:
-    """Let a schedule take its course. Raise Failed with everything that happened and must not."""
+def judge(schedule: Schedule, circumstances: Callable[[], AbstractContextManager[None]] = nullcontext) -> World:
+    """Let a schedule take its course, under some circumstances. Raise Failed with everything that must not happen."""
     folder = Path(tempfile.mkdtemp(prefix="world", dir=homes.memory()))
     try:
         world = World(folder, schedule)
-        world.run()
+        with circumstances():
+            world.run()
         found = failures(world)
     finally:
         shutil.rmtree(folder)

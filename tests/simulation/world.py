@@ -43,7 +43,7 @@ from tests.simulation.witness import STAND, Witness, witnessed
 from tests.support.fake_curator import URL
 from tests.support.small_runs import SMALL_BITS
 
-_HORIZON = 4 * 3600  # seconds after which a run counts as stuck
+_HORIZON = 2 * 3600  # seconds after which a run counts as stuck
 _LOOK = 7  # seconds between two looks whether all is over
 _COMPILED: Any = {"compiled_cache": {}}
 _DIALECT = "sqlalchemy.dialects.sqlite.pysqlite.SQLiteDialect_pysqlite"
