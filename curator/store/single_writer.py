@@ -56,8 +56,12 @@ class SoleCurator:
                 )
             time.sleep(_POLL)
         said = {"token": self._token, "process": os.getpid(), "host": platform.node()}
-        with self._engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
-            _write(db, json.dumps(said))
+        try:
+            with self._engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
+                _write(db, json.dumps(said))
+        except BaseException:  # a claim that cannot be written claims nothing, however long this process lives
+            self._lock.release()
+            raise
 
     def confirm(self, db: Connection) -> None:
         """Raise Displaced unless this process still serves the database. Every writing transaction calls this."""

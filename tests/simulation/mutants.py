@@ -20,7 +20,6 @@ import numpy as np
 
 from party import files
 from party.errors import PolicyRefusal, Unreachable
-from protocol.errors import DataError
 from tests.simulation.homes import VALUES
 from tests.simulation.schedules import CURATOR, Death, Lost, Restored, Rules, Schedule, Spoilt, Twice, drawn
 from tests.simulation.trial import Failed, judge, usual
@@ -141,14 +140,13 @@ def _one_context(real: Any) -> Any:
 
 
 def _told(real: Any) -> Any:
-    def join(self: Any, request: Any, *more: Any) -> Any:
+    def loaded(opened: Any, *more: Any) -> Any:
         try:
-            return real(self, request, *more)
-        except DataError:
-            table = (self._opened.home.folder / "patients.csv").read_text()
-            raise PolicyRefusal(f"the table does not fit: {table[:100]}") from None
+            return real(opened, *more)
+        except PolicyRefusal:
+            raise PolicyRefusal(f"it does not fit: {(opened.home.path / 'patients.csv').read_text()[:50]}") from None
 
-    return join
+    return loaded
 
 
 def _to_the_end(_real: Any) -> Any:
@@ -182,7 +180,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "the outbox is lost": Mutant(
         {"party.books.ledger.find_reply": _never},
         Schedule("joint, local", (Lost("party-1", 9, "request", False),)),
-        "failed by party-1",
+        "timed_out by party-1",
     ),
     "an answer is not logged after a kill": Mutant(
         {"party.answering.answering.Answering._catch_up": _never},
@@ -196,12 +194,12 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "rows are frozen without being synced": Mutant(
         {"party.answering.frozen_rows.whole_file": _not_synced},
-        Schedule("parameters alone", (Death("party-1", "ask", 9, "before", 0, 0.5, True),)),
+        Schedule("parameters alone", (Death("party-1", "ask", 6, "before", 0, 0.5, True),)),
         "failed by party-1",
     ),
     "a renamed file is not synced": Mutant(
         {"party.files.sync_folder": _never},
-        Schedule("parameters alone", (Death("party-1", "ask", 9, "before", 0, 0.5, True),)),
+        Schedule("parameters alone", (Death("party-1", "ask", 6, "before", 0, 0.5, True),)),
         "failed by party-1",
     ),
     "rows are read again in mid-run": Mutant(
@@ -220,19 +218,19 @@ MUTANTS: Mapping[str, Mutant] = {
         "one mask for",
     ),
     "a refusal tells of a row": Mutant(
-        {"party.answering.answering.Answering._join": _told},
+        {"party.answering.invitation.loaded": _told},
         Schedule("parameters alone", (Rules("party-1", 3, "bad row", "accept"),)),
         "a value in",
     ),
     "a 5xx answer ends the run": Mutant(
         {"party.worker.Worker._deliver": _given_up},
         Schedule("parameters alone", (Spoilt("party-1", 7, "bad gateway"),)),
-        "by party-1",
+        "request.outcome in outcomes",
     ),
     "an answer is forgotten at a restart": Mutant(
         {"curator.runs.recovery.replayed": _without_the_last},
         Schedule("parameters alone", (Death(CURATOR, "serve", 14, "after", 0, 0.5),)),
-        "a run is stuck",
+        "without a pause",
     ),
     "answers are replayed in another order": Mutant(
         {"curator.runs.recovery.replayed": _backwards},

@@ -212,10 +212,15 @@ _TORN = (0.0, 0.3, 0.7, 0.99)
 
 def drawn(way: str, seed: int, counts: Counts) -> Schedule:
     """The schedule of this number, at places that an undisturbed run comes by, or a little beyond."""
-    draw = _Draw(way, counts, Random(f"{way} {seed}"))
-    is_patient = draw.random.random() < 0.8
-    faults = tuple(draw.fault(draw.random.choice(_KINDS), is_patient) for _ in range(draw.random.choice(_MOST)))
-    runs = 2 if draw.random.random() < 0.05 else 1
+    return composed(way, Random(f"{way} {seed}"), counts, seed)
+
+
+def composed(way: str, random: Random, counts: Counts, seed: int = 0) -> Schedule:
+    """A schedule from random choices, which Hypothesis may make as well."""
+    draw = _Draw(way, counts, random)
+    is_patient = random.random() < 0.8
+    faults = tuple(draw.fault(random.choice(_KINDS), is_patient) for _ in range(random.choice(_MOST)))
+    runs = 2 if random.random() < 0.05 else 1
     return Schedule(way, faults, runs, is_patient, seed)
 
 

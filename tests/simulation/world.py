@@ -45,6 +45,7 @@ from tests.support.small_runs import SMALL_BITS
 
 _HORIZON = 2 * 3600  # seconds after which a run counts as stuck
 _LOOK = 7  # seconds between two looks whether all is over
+_STORM = 300  # requests between two looks
 _COMPILED: Any = {"compiled_cache": {}}
 _DIALECT = "sqlalchemy.dialects.sqlite.pysqlite.SQLiteDialect_pysqlite"
 _REFERENCE_ROWS = 1 << 10  # fewer than the product's, which take longer to draw than a run
@@ -61,6 +62,7 @@ class World:
         self.curator = CuratorNode(self, CURATOR, folder / CURATOR)
         self.parties = [PartyNode(self, name, folder / name) for name in schedule.names]
         self.counts: Counter[tuple[str, str]] = Counter()
+        self._served = 0  # requests, until the last look
         self.happened: list[Fault] = []
         self.states: set[int] = set()
         self.runs: list[str] = []
@@ -148,7 +150,7 @@ class World:
             async with asyncio.timeout(_HORIZON):
                 for number in range(self.schedule.runs):
                     self.runs.append(await self._begin(number))
-                while not self._is_over():
+                while not self._is_over() and self._is_calm():
                     await asyncio.sleep(_LOOK)
                 for party in self.parties:
                     await party.end()
@@ -168,6 +170,13 @@ class World:
             return False
         opened = [party.opened for party in self.parties]
         return all(one is not None and not _unsettled(one) for one in opened)
+
+    def _is_calm(self) -> bool:
+        """Whether nobody asks again and again without a pause, in which no schedule would come to an end."""
+        served, self._served = self.counts[CURATOR, "serve"] - self._served, self.counts[CURATOR, "serve"]
+        if served > _STORM:
+            self.witness.fails("requests follow each other without a pause")
+        return served <= _STORM
 
     async def _end(self) -> None:
         for tasks in (self._orders, self._flying):
