@@ -21,7 +21,7 @@ import numpy as np
 from party import files
 from party.errors import PolicyRefusal, Unreachable
 from tests.simulation.homes import VALUES
-from tests.simulation.schedules import CURATOR, Death, Lost, Restored, Rules, Schedule, Spoilt, Twice, drawn
+from tests.simulation.schedules import CURATOR, Death, Lost, Rules, Schedule, Spoilt, Twice, drawn
 from tests.simulation.trial import Failed, judge, usual
 from tests.simulation.world import staged
 
@@ -234,12 +234,12 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "answers are replayed in another order": Mutant(
         {"curator.runs.recovery.replayed": _backwards},
-        Schedule("replace, local", (Death(CURATOR, "serve", 32, "after", 0, 0.5),)),
-        "",
+        Schedule("replace, local", (Death(CURATOR, "serve", 20, "after", 0, 0.5),)),
+        "failed by curator: an internal error",
     ),
     "another first variable after a restart": Mutant(
         {"curator.runs.recovery.begin": _drawn_anew},
-        Schedule("dp-ccbn, selected", (Restored(22, 4),)),
+        Schedule("dp-ccbn, selected", (Death(CURATOR, "serve", 12, "after", 0, 0.5),)),
         "in two ways",
     ),
     "a request may be repeated": Mutant(
@@ -249,13 +249,8 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "an order may be repeated": Mutant(
         {"curator.runs.orchestrator.Orchestrator._run_of_key": _never},
-        Schedule("parameters alone", (Death(CURATOR, "serve", 5, "after", 0, 0.5),)),
-        "",
-    ),
-    "no deadline ends a run": Mutant(
-        {"curator.runs.orchestrator.too_late": _never},
-        Schedule("parameters alone", (Rules("party-1", 3, "ask", "nothing"),), is_patient=False),
-        "",
+        Schedule("parameters alone", (Death(CURATOR, "serve", 7, "after", 0, 0.5),)),
+        "the curator says 500",
     ),
 }
 

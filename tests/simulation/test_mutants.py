@@ -1,5 +1,7 @@
 """Every mutant of the product is caught, by a schedule under which the product itself does not fail."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.simulation.mutants import MUTANTS
@@ -15,3 +17,10 @@ def test_a_mistake_is_caught(name: str) -> None:
         with pytest.raises(Failed, match=mutant.says):
             judge(mutant.schedule, mutant.broken)
     assert world.happened == list(mutant.schedule.faults)
+
+
+def test_the_note_names_every_mutant() -> None:
+    note = (Path(__file__).parent / "simulation.md").read_text()
+    listed = note.partition("<!-- mutants -->")[2].partition("<!-- /mutants -->")[0]
+    places = {name: ", ".join(f"`{place}`" for place in mutant.changes) for name, mutant in MUTANTS.items()}
+    assert listed.strip().splitlines()[2:] == [f"| {name} | {place} |" for name, place in places.items()]
