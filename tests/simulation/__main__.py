@@ -67,6 +67,8 @@ def _batches(seed: int) -> Iterator[tuple[str, int]]:
 
 def _batch(way: str, start: int, until: float) -> tuple[Tally, list[str]]:
     """Judge the schedules of these numbers, unless the time is over."""
+    if time.monotonic() >= until:
+        return Tally(), []
     failed: list[Schedule] = []
     numbers = takewhile(lambda _: time.monotonic() < until, range(start, start + _BATCH))
     found = tally((drawn(way, number, usual(way)) for number in numbers), failed.append)

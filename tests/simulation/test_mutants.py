@@ -22,5 +22,4 @@ def test_a_mistake_is_caught(name: str) -> None:
 def test_the_note_names_every_mutant() -> None:
     note = (Path(__file__).parent / "simulation.md").read_text()
     listed = note.partition("<!-- mutants -->")[2].partition("<!-- /mutants -->")[0]
-    places = {name: ", ".join(f"`{place}`" for place in mutant.changes) for name, mutant in MUTANTS.items()}
-    assert listed.strip().splitlines()[2:] == [f"| {name} | {place} |" for name, place in places.items()]
+    assert listed.strip().splitlines() == [f"- {name}" for name in MUTANTS]
