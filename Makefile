@@ -16,7 +16,7 @@ WAITING = $(or $(filter-out auto,$(WORKERS)),$(shell expr $$(getconf _NPROCESSOR
 COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
 COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
 
-.PHONY: help setup demo browser test test-all networks soak check audit fuzz bench bench-utility sbom lock clean
+.PHONY: help setup demo browser test test-all networks soak check audit faults fuzz bench bench-utility sbom lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -68,6 +68,9 @@ soak: setup ## many parties in runs at once, and a thousand runs in a row: memor
 
 networks: setup ## cut off, slow down and lose whole parties, each in network namespaces of its own (as root)
 	unshare --net --mount --propagation private $(BIN)/pytest -s tests/networks
+
+faults: setup ## search at length for schedules of faults that break a promise; SCHEDULES=20000 MINUTES=120 SEED=0
+	$(BIN)/python -m tests.simulation $(if $(SCHEDULES),--schedules $(SCHEDULES)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out auto,$(WORKERS)),--workers $(WORKERS)) $(if $(SEED),--seed $(SEED))
 
 check: setup ## lint, format, types, layer rules, and the rules of text and size
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from crypto.errors import CryptoError
@@ -23,6 +23,12 @@ from protocol.messages.signatures import LARGEST_CLOCK_DIFFERENCE_MS, REQUEST, r
 _NONCE = re.compile(r"[0-9A-Za-z_-]{16,64}", re.ASCII)
 _TIME = re.compile(r"[0-9]{1,15}", re.ASCII)
 _LONGEST_ECHO = 100  # characters, as many as a name may have
+# Built once: building a statement takes longer than executing it, and every request of a party needs all of these.
+_KEY_OF = select(parties.c.signing_key, parties.c.revoked).where(parties.c.name == bindparam("sender"))
+_FORGET = delete(nonces).where(nonces.c.at < bindparam("before"))
+_USE = insert(nonces).values(sender=bindparam("sender"), nonce=bindparam("nonce"), at=bindparam("now"))
+_SEEN = update(parties).where(parties.c.name == bindparam("sender")).values(last_seen=bindparam("now"))
+_SEEN = _SEEN.values(software=bindparam("software"))
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,7 @@ class Authentication:
     def party(self, request: SignedRequest) -> str:
         """Return the name of the enrolled party that signed this request. Stale and repeated requests are refused."""
         with self.store.reading() as db:
-            found = select(parties.c.signing_key, parties.c.revoked).where(parties.c.name == request.sender)
-            row = db.execute(found).one_or_none()
+            row = db.execute(_KEY_OF, {"sender": request.sender}).one_or_none()
         if row is None:
             raise NotAuthenticated(
                 f"no party {request.sender[:_LONGEST_ECHO]!r} is enrolled here: ask the operator for a one-time "
@@ -68,8 +73,10 @@ class Authentication:
         try:
             with self.store.writing() as db:
                 self._use_nonce(db, request)
-                seen = {"last_seen": self.clock(), "software": request.software}
-                db.execute(update(parties).where(parties.c.name == request.sender).values(**seen))
+        except IntegrityError:
+            raise Replayed(
+                "this request has already been received: sign every attempt anew, with a new nonce"
+            ) from None
         except StoreUnavailable as error:
             self.on_failure(error)
             raise
@@ -118,16 +125,12 @@ class Authentication:
             )
 
     def _use_nonce(self, db: Connection, request: SignedRequest) -> None:
-        now = self.clock()
+        """Note the nonce and its sender's sign of life. Raise IntegrityError if the nonce was used before."""
+        now, sender = self.clock(), request.sender
         # Retry safety: a nonce is deleted only when the time of every request that used it is too old to be accepted.
-        db.execute(delete(nonces).where(nonces.c.at < now - 2 * LARGEST_CLOCK_DIFFERENCE_MS))
-        try:
-            with db.begin_nested():
-                db.execute(insert(nonces).values(sender=request.sender, nonce=request.nonce, at=now))
-        except IntegrityError:
-            raise Replayed(
-                "this request has already been received: sign every attempt anew, with a new nonce"
-            ) from None
+        db.execute(_FORGET, {"before": now - 2 * LARGEST_CLOCK_DIFFERENCE_MS})
+        db.execute(_USE, {"sender": sender, "nonce": request.nonce, "now": now})
+        db.execute(_SEEN, {"sender": sender, "now": now, "software": request.software})
 
 
 def _clock_text(time_ms: int) -> str:

@@ -92,17 +92,19 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 def migrate(engine: Engine, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Bring the database up to date. A database of a later version is refused and not changed."""
-    for number in range(1, len(migrations) + 1):
+    done, last = 0, len(migrations)
+    while done < last:
         with engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
             found = _version(db)
-            if found > len(migrations):
+            if found > last:
                 raise SettingsError(
-                    f"the database is of version {found}, this curator knows {len(migrations)}: "
+                    f"the database is of version {found}, this curator knows {last}: "
                     "start a newer curator, or give it another database"
                 )
-            if found < number:
-                migrations[number - 1](db)
-                db.execute(text("UPDATE meta SET value = :number WHERE name = 'version'"), {"number": str(number)})
+            done = min(found + 1, last)
+            if found < last:
+                migrations[found](db)
+                db.execute(text("UPDATE meta SET value = :number WHERE name = 'version'"), {"number": str(done)})
 
 
 def _version(db: Connection) -> int:

@@ -26,6 +26,8 @@ _ROW = "served by"
 _LOCK = 5824902  # number of the PostgreSQL advisory lock; the migrations use 5824901
 PATIENCE = 3.0  # seconds that a killed process may need to disappear
 _POLL = 0.05
+# The row stays locked until the transaction ends, so that no successor can take over in between.
+_SERVED_BY = select(meta.c.value).where(meta.c.name == _ROW).with_for_update(read=True)
 # PostgreSQL notices within 25 seconds that the machine which held the lock is gone.
 _KEEPALIVE = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
 
@@ -54,14 +56,16 @@ class SoleCurator:
                 )
             time.sleep(_POLL)
         said = {"token": self._token, "process": os.getpid(), "host": platform.node()}
-        with self._engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
-            _write(db, json.dumps(said))
+        try:
+            with self._engine.connect().execution_options(**{WRITING: True}) as db, db.begin():
+                _write(db, json.dumps(said))
+        except BaseException:  # a claim that cannot be written claims nothing, however long this process lives
+            self._lock.release()
+            raise
 
     def confirm(self, db: Connection) -> None:
         """Raise Displaced unless this process still serves the database. Every writing transaction calls this."""
-        # The row stays locked until the transaction ends, so that no successor can take over in between.
-        row = select(meta.c.value).where(meta.c.name == _ROW).with_for_update(read=True)
-        if _token_in(db.execute(row).scalar_one_or_none()) != self._token:
+        if _token_in(db.execute(_SERVED_BY).scalar_one_or_none()) != self._token:
             raise Displaced("another curator serves this database now, so this one writes nothing more: stop it")
 
     def check(self) -> None:

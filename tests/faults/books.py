@@ -16,7 +16,7 @@ from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
 from curator.store.store import Store
 from party.books import audit
-from party.books.ledger import Ledger
+from party.books.ledger import REFUSAL, Ledger
 from party.books.reconciliation import forgotten, unlogged
 from party.home.layout import Home
 from protocol.plan.terms import Terms
@@ -40,67 +40,81 @@ def check_books(
     """
     store = Store.open(f"sqlite:///{curator / 'curator.db'}")
     try:
-        views = RunViews(store)
-        found = views.run(run)
+        found = RunViews(store).run(run)
         assert found.state == "finished", found
-        terms = views.terms(run)
-        with store.reading() as db:
-            replies = records.replies_of_run(db, run)
-            assert records.find_recovery(db, run).secret is None
+        check_run(store, homes, run, sent, settled=settled)
     finally:
         store.close()
+    check_publication(curator, run, smallest_key)
+
+
+def check_run(
+    store: Store, homes: Mapping[str, Home], run: str, sent: Deliveries, *, settled: bool = True
+) -> Sequence[ReplyRecord]:
+    """A run that is over, however it ended: paid for once by everybody who answered, and the same on both sides."""
+    views = RunViews(store)
+    terms, state = views.terms(run), views.record(run).state
+    with store.reading() as db:
+        replies = records.replies_of_run(db, run)
+        assert records.find_recovery(db, run).secret is None
+        assert not [body for _, body in records.bodies_of_run(db, run) if body is not None]
     for number, member in enumerate(terms.plan.members):
-        own = [reply for reply in replies if reply.party == member.name]
-        check_party(homes[member.name], terms, number, own, sent)
-        if settled:
-            check_settled(homes[member.name], terms)
-    _check_publication(curator, run, smallest_key)
+        home, own = homes[member.name], [reply for reply in replies if reply.party == member.name]
+        ledger = Ledger.open(home.ledger)
+        try:
+            _check_account(ledger, terms, number, own, sent, state)
+            if settled:
+                _check_settled(home, ledger, terms, state)
+            everything, noted = ledger.entries(), ledger.log_head()
+        finally:
+            ledger.close()
+        assert audit.verify(home.audit, noted) == []
+        assert unlogged(home.audit, everything) == []
+        assert forgotten(home.audit, everything) == []
+    return replies
 
 
-def check_party(home: Home, terms: Terms, number: int, replies: Sequence[ReplyRecord], sent: Deliveries) -> None:
-    run, name = terms.plan.run, terms.plan.members[number].name
-    ledger = Ledger.open(home.ledger)
-    try:
-        entries, request = ledger.entries(run=run), ledger.request(run)
-        everything, noted = ledger.entries(), ledger.log_head()
-    finally:
-        ledger.close()
+def _check_account(
+    ledger: Ledger, terms: Terms, number: int, replies: Sequence[ReplyRecord], sent: Deliveries, state: str
+) -> None:
+    """A party's account of a run. A run that did not finish may lack the last answers, or their delivery."""
+    run, name, is_whole = terms.plan.run, terms.plan.members[number].name, state == "finished"
+    entries = ledger.entries(run=run)
+    answers = [entry for entry in entries if entry.mechanism != REFUSAL]
     steps = [step for step in terms.steps if number in step.parties]
-    assert [entry.step for entry in entries] == [step.name for step in steps]
-    assert [entry.charge for entry in entries] == [step.charge(number) for step in steps]
-    assert sum((entry.charge for entry in entries), Fraction(0)) == terms.price(number)
-    assert [(r.step, r.digest, Fraction(r.charge)) for r in replies] == [
-        (entry.step, entry.reply_digest, entry.charge) for entry in entries
-    ]
+    due = steps if is_whole else steps[: len(answers)]
+    assert [entry.step for entry in answers] == [step.name for step in due]
+    assert [entry.charge for entry in answers] == [step.charge(number) for step in due]
+    spent = sum((entry.charge for entry in entries), Fraction(0))
+    assert spent == terms.price(number) if is_whole else spent <= terms.price(number)
+    delivered = [(r.step, r.digest, Fraction(r.charge)) for r in replies]
+    charged = [(entry.step, entry.reply_digest, entry.charge) for entry in entries]
+    assert delivered == charged if is_whole else set(delivered) <= set(charged)
     for entry in entries:
-        assert sent[run, entry.step, name] == {entry.reply_digest}
-    assert request is not None
-    assert request.reserved == 0
-    assert noted is not None
-    assert audit.verify(home.audit, noted) == []
-    assert unlogged(home.audit, everything) == []
-    assert forgotten(home.audit, everything) == []
-    assert {"asked", "judged", "answered"} <= _told(home, run)
+        stored, left = ledger.answered(run, entry.step), sent.get((run, entry.step, name), set())
+        assert stored is not None
+        assert sha256(stored.reply).hexdigest() == entry.reply_digest
+        assert left == {entry.reply_digest} if is_whole else left <= {entry.reply_digest}
 
 
-def check_settled(home: Home, terms: Terms) -> None:
+def _check_settled(home: Home, ledger: Ledger, terms: Terms, state: str) -> None:
+    """The party knows that the run is over, and has put away what was its."""
     run = terms.plan.run
-    ledger = Ledger.open(home.ledger)
-    try:
-        request, kept = ledger.request(run), ledger.kept(run)
-    finally:
-        ledger.close()
-    assert request is not None
-    assert (request.state, request.outcome, kept) == ("ended", "finished", None)
+    request = ledger.request(run)
     assert not list(home.rows.glob(f"{terms.plan_hash}*"))
-    assert "settled" in _told(home, run)
+    if request is None:  # the run ended before this party heard of it
+        assert state != "finished"
+        return
+    outcomes = {state} if state == "finished" else {state, "refused"}
+    assert (request.state, request.outcome in outcomes, request.reserved) == ("ended", True, 0)
+    assert ledger.kept(run) is None
+    told = {entry["event"] for entry in audit.entries(home.audit) if entry.get("run") == run}
+    assert {"asked", "judged"} <= told
+    assert told & {"answered", "refused"} or state != "finished"
+    assert "settled" in told or request.outcome == "refused"
 
 
-def _told(home: Home, run: str) -> set[str]:
-    return {entry["event"] for entry in audit.entries(home.audit) if entry.get("run") == run}
-
-
-def _check_publication(curator: Path, run: str, smallest_key: int) -> None:
+def check_publication(curator: Path, run: str, smallest_key: int) -> None:
     folder = curator / "runs" / run
     assert not list(folder.glob("*.part"))
     digests = {file.name: sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file.name != MANIFEST}

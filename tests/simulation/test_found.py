@@ -1,0 +1,33 @@
+"""Schedules in which the simulation has found a mistake, in their simplest form, under the name of the mistake.
+
+`tests/simulation/mutants.py` has mistakes that were put into the product to see whether they would be found.
+"""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.simulation.schedules import CURATOR, Death, Full, Schedule
+from tests.simulation.trial import judge
+from tests.simulation.world import staged
+
+FOUND: Mapping[str, Schedule] = {
+    "a curator that could not write its claim on the database kept the lock": Schedule(
+        "parameters alone",
+        (Death(CURATOR, "serve", 1, "before", 0, 0.02), Full(CURATOR, "commit", 2, 1)),
+    ),
+    "an answer computed anew, for a curator that died before it had stored the first": Schedule(
+        "replace, local", (Death(CURATOR, "commit", 34, "before", 0, 0.0),)
+    ),
+    "a joined run without frozen rows": Schedule(
+        "dp-ccbn, distributed", (Death("party-1", "rename", 1, "torn", 0, 0.5),)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_mended(name: str) -> None:
+    with staged():
+        world = judge(FOUND[name])
+    assert world.happened == list(FOUND[name].faults)
+    assert world.ends == ["finished"]
