@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from party import views
 from party.answering.refusals import MOST_FRUITLESS
-from party.books import audit
 from party.books.budget import added
 from party.commands.checks import checked
 from party.commands.line import Seams, call, curator_of

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from crypto.signing import fingerprint
-from party import source, views
+from party import source
 from party.books.audit import Audit
 from party.commands.line import TRIES, Seams, call, curator_of
 from party.commands.result import Result, unknown_dataset
