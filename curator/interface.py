@@ -147,6 +147,16 @@ class StepForecast(Told):
     ]
 
 
+class CurvePoint(Told):
+    """The predicted error of the same plan at another epsilon."""
+
+    epsilon: Annotated[str, Field(description="exact")]
+    error: float
+    low: float
+    high: float
+    method: str
+
+
 class PlanForecast(Told):
     plan: dict[str, Any]
     plan_hash: Hash
@@ -163,6 +173,11 @@ class PlanForecast(Told):
     steps: list[StepForecast]
     bytes_per_party: int
     seconds: float
+    curve: Annotated[tuple[CurvePoint, ...], Field(description="errors by epsilon, where they were asked for")] = ()
+    enough: Annotated[
+        str | None,
+        Field(description="the epsilon of the curve from which every doubling lowers the error by less than a fifth"),
+    ] = None
 
 
 class Waiting(Told):

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from importlib.resources import files
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Header, Path, Request, Response
+from fastapi import APIRouter, Body, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
@@ -71,6 +71,7 @@ IdempotencyKey = Annotated[
     ),
 ]
 Wishes = Annotated[interface.PlanRequest, Body(openapi_examples=_PLANS)]
+WithCurve = Annotated[bool, Query(description="also the predicted error of the same plan by epsilon")]
 
 router = APIRouter(prefix="/v1", tags=["operators"], route_class=OperatorRoute)
 public = APIRouter(prefix="/v1", tags=["operators"], route_class=AdmittingRoute)
@@ -133,10 +134,11 @@ def schema(_operator: Operator, hash: Annotated[Hash, Path()], service: TheServi
 
 
 @router.post("/plans", summary="Price a run; nothing is kept or spent")
-async def plan(request: Request, _operator: Operator, body: Wishes, service: TheService) -> interface.PlanForecast:
-    found = await while_waited_for(
-        request, lambda abandoned: service.orchestrator.planner.plan(body, abandoned=abandoned)
-    )
+async def plan(
+    request: Request, _operator: Operator, body: Wishes, service: TheService, curve: WithCurve = False
+) -> interface.PlanForecast:
+    planner = service.orchestrator.planner
+    found = await while_waited_for(request, lambda abandoned: planner.plan(body, abandoned=abandoned, with_curve=curve))
     return found.forecast
 
 

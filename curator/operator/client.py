@@ -72,8 +72,8 @@ class CuratorClient:
     ) -> None:
         self._http.close()
 
-    def plan(self, wishes: Mapping[str, Any]) -> dict[str, Any]:
-        return self._object("POST", "/v1/plans", json=wishes)
+    def plan(self, wishes: Mapping[str, Any], with_curve: bool = False) -> dict[str, Any]:
+        return self._object("POST", "/v1/plans", json=wishes, params={"curve": "true"} if with_curve else {})
 
     def create_run(self, wishes: Mapping[str, Any], idempotency_key: str) -> dict[str, Any]:
         """Start a run. A repetition with the same key gives the same run, so a broken connection is retried."""

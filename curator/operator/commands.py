@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from curator.errors import CuratorUnreachable
 from curator.operator.line import Command, action, command
 from curator.operator.plan_options import add_plan_options, as_json, wishes
-from curator.operator.progress import Screen, describe_plan, describe_run
+from curator.operator.progress import Screen, describe_curve, describe_plan, describe_run
 from curator.rendering.output import say
 from curator.results import multiple_tables
 from protocol.errors import OperatorError
@@ -40,6 +40,7 @@ def add_operator_options(name: str, parser: argparse.ArgumentParser) -> None:
 
 def _plan_options(parser: argparse.ArgumentParser) -> None:
     _planning_options(parser, _plan)
+    parser.add_argument("--curve", action="store_true", help="also the predicted error of the same plan by epsilon")
 
 
 def _planning_options(parser: argparse.ArgumentParser, run: Command) -> None:
@@ -152,8 +153,8 @@ def _schema_hash(client: "CuratorClient", given: str) -> str:
 
 
 def _plan(client: "CuratorClient", chosen: argparse.Namespace) -> int:
-    plan = client.plan(_body(client, chosen))
-    return say(chosen, plan, *describe_plan(plan))
+    plan = client.plan(_body(client, chosen), chosen.curve)
+    return say(chosen, plan, *describe_plan(plan), *(describe_curve(plan) if chosen.curve else ()))
 
 
 def _run(client: "CuratorClient", chosen: argparse.Namespace) -> int:

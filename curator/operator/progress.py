@@ -4,6 +4,7 @@ It does not know their source: it reads the curator's JSON.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from shutil import get_terminal_size
 from typing import Any, TextIO
 
@@ -92,6 +93,22 @@ def describe_plan(plan: Json) -> list[str]:
         f"{plan['bytes_per_party']:,} bytes per party, about {plan['seconds']:.0f} s; nothing has been spent. "
         f"Plan {plan['plan_hash']}"
     )
+    return lines
+
+
+def describe_curve(plan: Json) -> list[str]:
+    """Return a bar for each epsilon, and the epsilon from which more of it helps little."""
+    points = plan["curve"]
+    if not points:
+        return ["error by epsilon: not predicted"]
+    most = max(point["error"] for point in points)
+    lines = [f"{'epsilon':>8} {'error':>7}"]
+    for point in points:
+        bar = "█" * max(1, round(_WIDTH * point["error"] / most))
+        lines.append(f"{float(Fraction(point['epsilon'])):8g} {point['error']:7.4f} {bar:{_WIDTH}} {point['method']}")
+    if plan["enough"] is not None:
+        least = float(Fraction(plan["enough"]))
+        lines.append(f"from epsilon {least:g}, every doubling lowers the error by less than a fifth")
     return lines
 
 

@@ -26,6 +26,7 @@ from curator.http.dependencies import TheService
 from curator.pages.frame import PageRoute, Sending, SignedIn, form_values, page, see_other
 from curator.pages.plan_form import EPSILONS, fields, request_of
 from curator.pages.run_grid import dearest
+from curator.rendering.curve_picture import error_curve
 from curator.runs.planning import request_digest
 from curator.service import Service
 from protocol.errors import PlanError, SubnError
@@ -111,6 +112,25 @@ async def forecast(request: Request, _session: SignedIn, service: TheService) ->
 def _forecast_alone(service: Service, filled: Filled, abandoned: Event) -> Response:
     offers = Offers.of(service, filled)
     return page("plan_forecast.html", offers=offers, **_forecast(service, filled, offers, abandoned))
+
+
+@router.get("/plan/curve")
+async def curve(request: Request, _session: SignedIn, service: TheService) -> Response:
+    """Show the predicted error by epsilon. It takes as long as several forecasts, so the page asks for it last."""
+    return await while_waited_for(request, partial(_curve_alone, service, request.query_params))
+
+
+def _curve_alone(service: Service, filled: Filled, abandoned: Event) -> Response:
+    offers = Offers.of(service, filled)
+    try:
+        found = service.orchestrator.planner.plan(
+            _request(filled, offers), abandoned=abandoned, with_curve=True
+        ).forecast
+    except (SubnError, CryptoError):  # the forecast says it
+        return page("plan_curve.html", picture=None, enough=None)
+    points = [vars(point) | {"epsilon": float(Fraction(point.epsilon))} for point in found.curve]
+    least = None if found.enough is None else float(Fraction(found.enough))
+    return page("plan_curve.html", picture=error_curve(points, least) if len(points) > 1 else None, enough=least)
 
 
 @router.post("/runs")

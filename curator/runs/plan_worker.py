@@ -11,7 +11,7 @@ import sys
 from types import FrameType
 
 from crypto.errors import CryptoError
-from curator.runs.planning import Answer, Wanted, plan_forecast
+from curator.runs.planning import Answer, Wanted
 from protocol.errors import OperatorError, PlanError
 
 _LOOK_SECONDS = 1.0  # between two looks whether the service is still there
@@ -19,7 +19,7 @@ _LOOK_SECONDS = 1.0  # between two looks whether the service is still there
 
 def answer_to(question: bytes) -> Answer:
     try:
-        return Answer(forecast=plan_forecast(Wanted.model_validate_json(question).terms()))
+        return Answer(forecast=Wanted.model_validate_json(question).work_out().forecast)
     except (OperatorError, CryptoError) as error:
         return Answer(refusal=(type(error).__name__, str(error)))
     except MemoryError:

@@ -19,7 +19,9 @@ class Planner:
     registry: Registry
     seams: Seams
 
-    def plan(self, request: PlanRequest, run: str = _DRAFT, abandoned: Event | None = None) -> Planned:
+    def plan(
+        self, request: PlanRequest, run: str = _DRAFT, abandoned: Event | None = None, with_curve: bool = False
+    ) -> Planned:
         """Return the terms that a run of this request would have, and their forecast. Nothing is stored.
 
         It is given up when `abandoned` is set.
@@ -30,5 +32,6 @@ class Planner:
             schema_text=self.registry.schema_text(request.schema_hash),
             members=tuple(self.registry.members(request.schema_hash, request.parties)),
             smallest_key=self.seams.smallest_key,
+            with_curve=with_curve,
         )
         return self.seams.work_out(wanted, abandoned or Event())

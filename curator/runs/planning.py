@@ -6,6 +6,7 @@ It does not know runs, where offers are stored, or which process works a plan ou
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,6 +17,7 @@ from curator.interface import PlanRequest
 from protocol import errors as protocol
 from protocol.exact import canonical_json, digest
 from protocol.forecast.costs import forecast
+from protocol.forecast.curve import enough, error_curve
 from protocol.forecast.error import predicted
 from protocol.forecast.recommendation import planned
 from protocol.plan.plan import Member, Plan
@@ -58,11 +60,25 @@ class Wanted(BaseModel):
     schema_text: str
     members: tuple[Member, ...]
     smallest_key: int = SMALLEST_BITS
+    with_curve: bool = False
 
-    def terms(self) -> Terms:
-        """Return the terms of the request. Raise PlanError if it cannot be met."""
+    def terms(self, **other: Any) -> Terms:
+        """Return the terms of the request, or of one with other wishes. Raise PlanError if it cannot be met."""
         schema = Schema.parse(self.schema_text)
-        return planned(self.run, schema, self.members, smallest_key=self.smallest_key, **self.request.wishes())
+        wishes = self.request.wishes() | other
+        return planned(self.run, schema, self.members, smallest_key=self.smallest_key, **wishes)
+
+    def work_out(self) -> Planned:
+        """Return the terms and their forecast. Raise PlanError if there can be none."""
+        terms = self.terms()
+        found = plan_forecast(terms)
+        return Planned(terms, found.model_copy(update=self._curve()) if self.with_curve else found)
+
+    def _curve(self) -> dict[str, Any]:
+        points = error_curve(lambda epsilon: self.terms(epsilon=epsilon))
+        least = enough(points)
+        told = tuple(interface.CurvePoint(**vars(point) | {"epsilon": str(point.epsilon)}) for point in points)
+        return {"curve": told, "enough": None if least is None else str(least)}
 
     def planned(self, answer: Answer) -> Planned:
         """Return what another process has worked out, or raise its refusal here."""
@@ -78,8 +94,7 @@ WorkOut = Callable[[Wanted, Event], Planned]  # gives up when the event is set: 
 
 def work_out_here(wanted: Wanted, _abandoned: Event) -> Planned:
     """Work a plan out in this process and thread, however long that takes."""
-    terms = wanted.terms()
-    return Planned(terms, plan_forecast(terms))
+    return wanted.work_out()
 
 
 def request_digest(request: PlanRequest) -> str:

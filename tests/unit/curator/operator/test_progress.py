@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from curator.operator import progress
-from curator.operator.progress import Screen, describe_plan, describe_run, progress_lines
+from curator.operator.progress import Screen, describe_curve, describe_plan, describe_run, progress_lines
 
 
 def run(state: str, answered: list[str], waiting: list[str], **more: Any) -> dict[str, Any]:
@@ -118,3 +118,15 @@ def _plan() -> dict[str, Any]:
         "seconds": 2.5,
         "plan_hash": "ab" * 32,
     }
+
+
+def test_a_curve_has_a_bar_for_each_epsilon():
+    points = [
+        {"epsilon": "1/10", "error": 0.4, "method": "guided"},
+        {"epsilon": "1/5", "error": 0.1, "method": "dp-subn"},
+    ]
+    lines = describe_curve({"curve": points, "enough": "1/5"})
+    assert lines[1].split() == ["0.1", "0.4000", "█" * 20, "guided"]
+    assert lines[2].split() == ["0.2", "0.1000", "█" * 5, "dp-subn"]
+    assert lines[3] == "from epsilon 0.2, every doubling lowers the error by less than a fifth"
+    assert describe_curve({"curve": [], "enough": None}) == ["error by epsilon: not predicted"]

@@ -232,6 +232,25 @@ def test_the_plan_page_shows_the_numbers_of_the_interface(desk, wishes):
     with_api(desk, story)
 
 
+def test_the_plan_page_draws_the_interfaces_curve(desk):
+    async def story(api):
+        await sign_in(api)
+        filled = PLAN | {"schema": desk.schema.hash, "epsilon": "2", "method": "guided"}
+        assert 'hx-get="/plan/curve"' in (await api.http.get("/plan/forecast", params=filled)).text
+        shown = (await api.http.get("/plan/curve", params=filled)).text
+        body = filled | {"key_bits": 512}
+        told = (await api.operator("POST", "/v1/plans?curve=true", json=body)).json()
+        assert len(told["curve"]) > 1
+        for point in told["curve"]:
+            assert f"{point['error']:.2%}, guided" in shown
+        assert ("From epsilon" in shown) == (told["enough"] is not None)
+        assert (await api.operator("POST", "/v1/plans", json=body)).json()["curve"] == []
+        refused = await api.http.get("/plan/curve", params=filled | {"epsilon": "0"})
+        assert (refused.status_code, refused.text.strip()) == (200, "")
+
+    with_api(desk, story)
+
+
 @pytest.mark.parametrize(
     ("wishes", "reason"),
     [
