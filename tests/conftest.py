@@ -1,5 +1,6 @@
 """What all tests share: small keys, and a check that no process outlives the tests."""
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -20,6 +21,16 @@ register_profiles()
 @pytest.fixture(scope="session")
 def small_secret() -> SecretKey:
     return SecretKey.generate(SMALL_BITS)
+
+
+@pytest.fixture(autouse=True)
+def logs_go_where_they_went() -> Iterator[None]:
+    """A command that runs in this process sets handlers, whose stream is gone after its test."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session", autouse=True)

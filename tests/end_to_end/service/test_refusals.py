@@ -275,6 +275,10 @@ def test_a_schema_that_does_not_fit_the_data_is_found_first(home: Cluster) -> No
     assert "cannot be read under this schema" in ended["reason"]
     assert "astronaut" not in ended["reason"]
     assert site.cli("ledger")["accounts"]["patients"] == {
+        "account": "patients",
+        "datasets": ["patients"],
+        "before": "0",
+        "delta_before": "0",
         "total": "100000000",
         "spent": "0",
         "reserved": "0",
