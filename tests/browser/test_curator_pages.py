@@ -122,6 +122,8 @@ def test_a_plan_answers_while_it_is_moved(home: Cluster, operator: Watched) -> N
     expect(cost).to_contain_text("× 2.72")
     page.get_by_label("Epsilon", exact=True).fill("4/5")
     expect(cost).to_contain_text("× 2.23")
+    expect(page.get_by_role("img", name="Predicted error by epsilon")).to_be_visible(timeout=_SOON)
+    expect(cost).to_be_visible()  # the curve stands beside the forecast
     page.get_by_label("Epsilon, by steps").press("End")
     expect(page.get_by_label("Epsilon", exact=True)).to_have_value("10")
     expect(cost).to_contain_text("more than 1,000")
