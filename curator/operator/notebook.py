@@ -125,7 +125,7 @@ class Curator:
     def plan(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> Plan:
         """Price a run. Nothing is stored or spent. `schema` is a file, its content, or the hash of a known schema.
 
-        The plan's `curve` is its predicted error by epsilon.
+        The plan also tells the predicted error by epsilon.
         """
         return Plan.model_validate(self._client.plan(self._body(schema, epsilon, wishes), with_curve=True))
 

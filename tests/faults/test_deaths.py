@@ -18,7 +18,7 @@ from tests.support.effort import examples, mostly_exhaustive
 
 ROWS = (30, 20)
 # How many moments an undisturbed run of two parties has: the first test holds them to it.
-MOMENTS = {CURATOR: 99, "party-1": 49, "party-2": 49}
+MOMENTS = {CURATOR: 105, "party-1": 49, "party-2": 49}
 EACH = [(who, m + 1) for who, count in MOMENTS.items() for m in range(count)]
 
 
