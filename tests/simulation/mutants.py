@@ -169,13 +169,13 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "a charge is kept without the state that belongs to it": Mutant(
         {"party.books.ledger.Ledger.record": _state_stays},
-        Schedule("joint, selected", (Death("party-2", "commit", 5, "after", 0, 0.5),)),
+        Schedule("joint, selected", (Death("party-2", "commit", 8, "after", 0, 0.5),)),
         "failed by party-2",
     ),
     "a repeated question is answered anew": Mutant(
         {"party.answering.answering.Answering.handle": _answered_anew},
         Schedule("joint, local", (Lost("party-1", 9, "request", False),)),
-        "two answers of party-1",
+        "party-1 stopped by itself",
     ),
     "the outbox is lost": Mutant(
         {"party.books.ledger.find_reply": _never},
@@ -183,12 +183,12 @@ MUTANTS: Mapping[str, Mutant] = {
         "timed_out by party-1",
     ),
     "an answer is not logged after a kill": Mutant(
-        {"party.answering.answering.Answering._catch_up": _never},
-        Schedule("parameters alone", (Death("party-1", "commit", 3, "after", 0, 0.5),)),
+        {"party.answering.audit_trail.AuditTrail.catch_up": _never},
+        Schedule("parameters alone", (Death("party-1", "commit", 6, "after", 0, 0.5),)),
         "left before they were logged",
     ),
     "a torn line of the audit log is written on": Mutant(
-        {"party.books.audit._end_of_whole_lines": _to_the_end},
+        {"party.books.log_file.end_of_whole_lines": _to_the_end},
         Schedule("joint, local", (Death("party-2", "append", 2, "torn", 0.3, 0.5),)),
         "party-2 stopped by itself",
     ),
@@ -224,13 +224,13 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "a 5xx answer ends the run": Mutant(
         {"party.worker.Worker._deliver": _given_up},
-        Schedule("parameters alone", (Spoilt("party-1", 7, "bad gateway"),)),
+        Schedule("parameters alone", (Spoilt("party-1", 8, "bad gateway"),)),
         "request.outcome in outcomes",
     ),
     "an answer is forgotten at a restart": Mutant(
         {"curator.runs.recovery.replayed": _without_the_last},
-        Schedule("parameters alone", (Death(CURATOR, "serve", 14, "after", 0, 0.5),)),
-        "without a pause",
+        Schedule("parameters alone", (Death(CURATOR, "serve", 12, "after", 0, 0.5),)),
+        "no answer to .joining.",
     ),
     "answers are replayed in another order": Mutant(
         {"curator.runs.recovery.replayed": _backwards},
@@ -239,7 +239,7 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "another first variable after a restart": Mutant(
         {"curator.runs.recovery.begin": _drawn_anew},
-        Schedule("dp-ccbn, selected", (Death(CURATOR, "serve", 12, "after", 0, 0.5),)),
+        Schedule("dp-ccbn, selected", (Death(CURATOR, "serve", 14, "after", 0, 0.5),)),
         "in two ways",
     ),
     "a request may be repeated": Mutant(
@@ -248,8 +248,8 @@ MUTANTS: Mapping[str, Mutant] = {
         "was taken twice",
     ),
     "an order may be repeated": Mutant(
-        {"curator.runs.orchestrator.Orchestrator._run_of_key": _never},
-        Schedule("parameters alone", (Death(CURATOR, "serve", 7, "after", 0, 0.5),)),
+        {"curator.runs.orchestrator.run_of_key": _never},
+        Schedule("parameters alone", (Death(CURATOR, "serve", 9, "after", 0, 0.5),)),
         "the curator says 500",
     ),
 }

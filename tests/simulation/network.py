@@ -45,7 +45,8 @@ class Line(httpx.AsyncBaseTransport):
         answer = await self._patiently(under_way, request.extensions["timeout"]["read"])
         if death is not None:
             self._life.kill(death)
-        return answer
+        stream = httpx.ByteStream(answer.content)  # the party reads it piece by piece
+        return httpx.Response(answer.status_code, headers=answer.headers, stream=stream)
 
     async def _patiently(self, under_way: "asyncio.Task[Any]", patience: float) -> httpx.Response:
         try:
