@@ -16,6 +16,7 @@ from protocol.services.connection import is_loopback
 
 PREFIX = "SUBN_CURATOR_"
 LONGEST_WAIT = 365 * 24 * 3600  # seconds
+_LONGEST_ECHO = 100  # characters of a setting's name that is not known
 
 Seconds = Annotated[int, Field(ge=1, le=LONGEST_WAIT)]
 
@@ -47,7 +48,8 @@ class Settings(BaseModel):
             return cls.model_validate(found)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            name = "".join(f"{PREFIX}{'.'.join(map(str, first['loc'])).upper()}: " for _ in first["loc"][:1])
+            place = ".".join(map(str, first["loc"])).upper()[:_LONGEST_ECHO]
+            name = f"{PREFIX}{place}: " if place else ""
             what = first["msg"].removeprefix("Value error, ")
             raise SettingsError(f"{name}{what}; correct the setting or remove it") from None
 

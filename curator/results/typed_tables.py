@@ -18,7 +18,8 @@ from protocol.tables.attributes import AttributeBase, Boolean, Date, Datetime, I
 from protocol.tables.schema import Schema
 
 _MOST_DIGITS = 38  # of a decimal number in Parquet
-_BLOCK = 1 << 22  # bytes of CSV that are read at once
+_BLOCK = 1 << 19  # bytes of CSV that are read at once
+pa.set_memory_pool(pa.system_memory_pool())  # gives back what it no longer needs, and shares with Python
 
 
 def write_parquet(path: Path, schema: Schema, batches: Iterator[Any]) -> None:
