@@ -20,6 +20,7 @@ _WHAT = {
     "model_attributes_type": "expected a section",
     "too_short": "is empty; expected at least one entry",
 }
+_LONGEST_PLACE = 200  # characters of the names that lead to a setting
 _PATTERNS = {
     "url": "expected a URL that begins with http:// or https://",
     "key": "expected 64 hexadecimal digits",
@@ -31,7 +32,7 @@ def sentence(error: ValidationError) -> str:
     """Return the weightiest complaint: the field, what was found, and what is expected."""
     first = min(error.errors(include_url=False), key=_rank)
     place = [str(part) for part in first["loc"] if not str(part).startswith(("literal[", "dict["))]
-    return f"{'.'.join(place)}: {_found(first, place)}{_expected(first, place)}"
+    return f"{'.'.join(place)[:_LONGEST_PLACE]}: {_found(first, place)}{_expected(first, place)}"
 
 
 def _rank(complaint: ErrorDetails) -> int:
