@@ -198,7 +198,7 @@ class CuratorNode(Node):
 
     async def _serve(self, life: Life, request: httpx.Request) -> httpx.Response:
         for fault in self.message():
-            if isinstance(fault, Restored) and self.world.runs:
+            if isinstance(fault, Restored) and self.world.all_begun:
                 self._copies[self._messages + fault.messages_later] = copied(life.home, f"copy.{self._messages}")
         self._messages += 1
         if self._messages in self._copies:

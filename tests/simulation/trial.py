@@ -55,6 +55,9 @@ def judge(schedule: Schedule, circumstances: Callable[[], AbstractContextManager
         with circumstances():
             world.run()
         found = failures(world)
+    except Exception as error:
+        error.add_note(f"in {schedule}")
+        raise
     finally:
         shutil.rmtree(folder)
     if found:

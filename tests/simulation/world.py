@@ -76,6 +76,11 @@ class World:
     def nodes(self) -> Sequence[Node]:
         return (self.curator, *self.parties)
 
+    @property
+    def all_begun(self) -> bool:
+        """Whether the operator has begun all runs. A copy made before would know nothing of the last of them."""
+        return len(self.runs) == self.schedule.runs
+
     def app_of(self, service: Service) -> httpx.ASGITransport:
         """The curator's application around this life's service: building one anew takes longer than a run."""
         app = self._made.app(service)
@@ -164,7 +169,7 @@ class World:
     def _is_over(self) -> bool:
         """Whether all runs have ended, everybody knows of it, and nothing is under way any more."""
         service = self.curator.service
-        if service is None or service.orchestrator.waiting() or len(self.runs) < self.schedule.runs:
+        if service is None or service.orchestrator.waiting() or not self.all_begun:
             return False
         if any(service.views.record(run).state not in ENDS for run in self.runs):
             return False
