@@ -49,10 +49,14 @@ def service_of(request: Request) -> Service:
 
 
 async def admit_party(request: Request) -> str:
-    """Return the name of the enrolled party that signed this request, and note it. The body is not read."""
+    """Return the name of the enrolled party that signed this request, and note it. The body is not read.
+
+    A party with too many open requests is refused.
+    """
     signed = _signed_request(request)
     name = await run_in_threadpool(service_of(request).authentication.party, signed)
     request.state.party = name
+    request.app.state.open_requests.enter(request.scope, name)
     return name
 
 
