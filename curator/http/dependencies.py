@@ -53,10 +53,11 @@ async def admit_party(request: Request) -> str:
 
     A party with too many open requests is refused.
     """
-    signed = _signed_request(request)
-    name = await run_in_threadpool(service_of(request).authentication.party, signed)
-    request.state.party = name
-    request.app.state.open_requests.enter(request.scope, name)
+    signed, requests = _signed_request(request), request.app.state.open_requests
+    async with requests.admission(signed.sender):
+        name = await run_in_threadpool(service_of(request).authentication.party, signed)
+        request.state.party = name
+        requests.enter(request.scope, name)
     return name
 
 

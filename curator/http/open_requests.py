@@ -3,7 +3,11 @@
 It does not know how a party is recognised (`curator.http.dependencies`) or what it asks for.
 """
 
+import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,6 +16,7 @@ from curator.errors import TooManyOpen
 
 MOST_OPEN = 8  # requests of one party: its service polls with one, its commands and a copy of its home come beside
 MOST_BODIES = 2  # of them, requests with a body
+PAUSE_SECONDS = 5  # before a refusal is sent, so that repeating refused requests takes no more than connections
 _COUNTED = "counted"  # in the state of a request: the party that it counts for, and whether it has a body
 
 
@@ -21,6 +26,21 @@ class OpenRequests:
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
         self._bodies: Counter[str] = Counter()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def admission(self, claimed: str) -> AsyncIterator[None]:
+        """Admit one request at a time under a name, which need not be its sender's: those that wait hold no thread.
+
+        A refusal by `enter` leaves only after a pause.
+        """
+        turn = self._turns.setdefault(claimed, asyncio.Lock())
+        try:
+            async with turn:
+                yield
+        except TooManyOpen:
+            await asyncio.sleep(PAUSE_SECONDS)
+            raise
 
     def enter(self, scope: Scope, party: str) -> None:
         """Count a request, whose body is not read yet, or refuse it."""

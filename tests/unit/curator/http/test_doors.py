@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute, APIRouter
 
 from crypto.signing import SigningKey
 from curator import server
+from curator.accounts.authentication import Authentication, SignedRequest
 from curator.errors import Abandoned
 from curator.home.certificates import Certificates
 from curator.http import (
@@ -52,6 +53,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "SILENCE_SECONDS", 0.5)
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
     monkeypatch.setattr(connections, "REST_SECONDS", 0.5)
+    monkeypatch.setattr(open_requests, "PAUSE_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -431,6 +433,33 @@ def test_offers_that_take_long_to_read_leave_the_threads_to_others(
         finally:
             hold.set()
         assert {status_of(line)[0] for line in lines} == {422}
+    assert most == 1
+
+
+def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_requests, "MOST_OPEN", 0)
+    at_once, most, lock, check = 0, 0, threading.Lock(), Authentication.party
+
+    def slow(authentication: Authentication, request: SignedRequest) -> str:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.02)
+        with lock:
+            at_once -= 1
+        return check(authentication, request)
+
+    monkeypatch.setattr(Authentication, "party", slow)
+    began = time.monotonic()
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(10)]
+        for line in lines:
+            line.sendall(poll(desk))
+        assert [status_of(line)[0] for line in lines] == [429] * 10
+    assert time.monotonic() - began >= 0.5 + 10 * 0.02
     assert most == 1
 
 
