@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 
 from curator.http import health_routes, operator_routes, party_routes, result_routes
 from curator.http.middleware import OnlyFromProxy, RequestLog, SecurityHeaders, SignedAnswers
+from curator.http.open_requests import Leaving, OpenRequests
 from curator.http.problems import MEDIA_TYPE, handle_problems
 from curator.interface import Problem
 from curator.pages.routes import add_pages
@@ -36,11 +37,12 @@ def make_app(service: Service) -> FastAPI:
         lifespan=_lifespan,
         telemetry=_NO_TELEMETRY,
     )
-    app.state.service = service
+    app.state.service, app.state.open_requests = service, OpenRequests()
     handle_problems(app)
     app.add_middleware(SignedAnswers, key=service.keys.signing)
     if service.settings.behind_proxy:
         app.add_middleware(OnlyFromProxy, proxies=service.settings.proxies)
+    app.add_middleware(Leaving, requests=app.state.open_requests)
     app.add_middleware(RequestLog, observe=service.metrics.request)
     app.add_middleware(SecurityHeaders)
     for router in (party_routes.newcomers, party_routes.router, party_routes.answers):

@@ -14,6 +14,7 @@ CuratorError
 │   └── RunEnded        the run is over
 ├── Abandoned           nobody waits for the answer any more
 ├── Busy                others keep the service busy with the same: try again
+│   └── TooManyOpen     the party itself has too many requests open: try again when they are answered
 ├── SettingsError       the service cannot start with these settings
 └── StoreUnavailable    the store or a disk cannot save anything now: what was confirmed is stored, try again
     └── Displaced       another curator serves the database now: this process must end
@@ -77,6 +78,10 @@ class Abandoned(CuratorError):
 
 
 class Busy(CuratorError):
+    pass
+
+
+class TooManyOpen(Busy):
     pass
 
 

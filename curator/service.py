@@ -3,6 +3,7 @@
 It does not know HTTP.
 """
 
+import asyncio
 from dataclasses import dataclass, field
 
 from crypto.randomness import Stream
@@ -42,6 +43,8 @@ class Service:
     spool: Spool
     metrics_token: str = field(repr=False)
     plan_workers: PlanWorkers | None = None
+    # Reading an offer may take seconds: one is read at a time, and those that wait hold no thread.
+    offering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
     def of(

@@ -4,6 +4,7 @@ It does not know routes. Time limits of bodies that a route reads are in `curato
 """
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import h11
@@ -13,11 +14,11 @@ HEAD_SECONDS = 15  # from the first byte, or from the beginning of the connectio
 REST_SECONDS = 5  # for the rest of a body that nobody reads: it is thrown away, so that its sender hears the answer
 MOST_CONNECTIONS = 1000
 _HEAD, _REST, _NOTHING = "head", "rest", ""
-_KNOWN = {"party", "operator"}  # in the state of a request whose caller was admitted
+_KNOWN = "party", "operator"  # in the state of a request whose caller was admitted
 
 
 class Connection(H11Protocol):
-    """One connection of a client. At most `MOST_CONNECTIONS` are open: a new one takes a stranger's place."""
+    """One connection of a client. At most `MOST_CONNECTIONS` are open: a new one takes another's place."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -46,10 +47,11 @@ class Connection(H11Protocol):
         self._owe(_NOTHING)
 
     @property
-    def is_known(self) -> bool:
-        """Whether the connection serves a request of an admitted caller at the moment."""
-        is_busy = self.cycle is not None and not self.cycle.response_complete
-        return is_busy and not _KNOWN.isdisjoint(self.scope["state"])
+    def caller(self) -> tuple[str, str] | None:
+        """The admitted caller whose request the connection serves at the moment, if it serves any: kind and name."""
+        if self.cycle is None or self.cycle.response_complete:
+            return None
+        return next(((kind, self.scope["state"][kind]) for kind in _KNOWN if kind in self.scope["state"]), None)
 
     def _watch(self) -> None:
         """Limit the time for what the client owes now."""
@@ -73,8 +75,14 @@ class Connection(H11Protocol):
             self._limit = self.loop.call_later(seconds, self.transport.abort)
 
     def _make_room(self) -> None:
-        """Cut off the oldest connection that serves no admitted caller; that is this one if all others do."""
+        """Cut off the oldest connection that serves no admitted caller.
+
+        If all others serve some, it is the oldest of the caller who holds most, unless nobody holds more than one.
+        """
         all_open = [one for one in self.connections if isinstance(one, Connection) and not one.transport.is_closing()]
         if len(all_open) > MOST_CONNECTIONS:
-            strangers = [one for one in all_open if not one.is_known]
-            min(strangers, key=lambda one: one.began).transport.abort()
+            candidates = [one for one in all_open if one.caller is None]
+            (most, held), *_ = Counter(one.caller for one in all_open if one.caller).most_common(1) or [(None, 0)]
+            if candidates == [self] and held > 1:
+                candidates = [one for one in all_open if one.caller == most]
+            min(candidates, key=lambda one: one.began).transport.abort()

@@ -49,10 +49,15 @@ def service_of(request: Request) -> Service:
 
 
 async def admit_party(request: Request) -> str:
-    """Return the name of the enrolled party that signed this request, and note it. The body is not read."""
-    signed = _signed_request(request)
-    name = await run_in_threadpool(service_of(request).authentication.party, signed)
-    request.state.party = name
+    """Return the name of the enrolled party that signed this request, and note it. The body is not read.
+
+    A party with too many open requests is refused.
+    """
+    signed, requests = _signed_request(request), request.app.state.open_requests
+    async with requests.admission(signed.sender):
+        name = await run_in_threadpool(service_of(request).authentication.party, signed)
+        request.state.party = name
+        requests.enter(request.scope, name)
     return name
 
 

@@ -4,7 +4,8 @@ It does not know routes. It is plain ASGI, so that streamed answers are not buff
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from time import perf_counter
 
@@ -20,7 +21,7 @@ from protocol.messages.signatures import (
     RESPONSE,
     RUN_HEADER,
     VERSION_HEADER,
-    response_text,
+    response_text_of_digest,
 )
 from protocol.messages.versions import SPOKEN
 
@@ -33,6 +34,7 @@ _SECURITY = {
     VERSION_HEADER: str(SPOKEN),
 }
 _ERRORS_FROM = 400
+_PIECE = 1 << 16  # bytes of an answer that are sent at once
 _HEALTH = ("/healthz", "/readyz")
 _log = logging.getLogger("curator.http")
 
@@ -82,7 +84,11 @@ class SecurityHeaders:
 
 
 class SignedAnswers:
-    """Sign every answer to a party. Answers to operators pass unsigned and unbuffered."""
+    """Sign every answer to a party. Answers to operators pass unsigned and unbuffered.
+
+    An answer is held back until its digest is known, unless its route notes `body_digest` in the state of the request.
+    It is sent in pieces, each after the one before has left: a party that reads nothing fills no buffer.
+    """
 
     def __init__(self, app: ASGIApp, key: SigningKey) -> None:
         self._app, self._key = app, key
@@ -96,30 +102,49 @@ class SignedAnswers:
 
     def _signing(self, scope: Scope, nonce: str, send: Send) -> Callable[[Message], Awaitable[None]]:
         start: Message = {}
-        body = bytearray()
+        chunks: list[bytes] = []
 
         async def signing(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
-                start = message
-                # The dependency that verifies a party's signature writes this state.
-                if "party" in scope.get("state", {}) or message["status"] >= _ERRORS_FROM:
+                state, status = scope.get("state", {}), message["status"]  # the route and its dependencies write it
+                if status < _ERRORS_FROM and "body_digest" in state:
+                    self._sign(message, nonce, state["body_digest"])
+                elif status >= _ERRORS_FROM or "party" in state:
+                    start = message
                     return
-                start = {}
             elif start:
-                body.extend(message.get("body", b""))
+                chunks.append(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                headers = MutableHeaders(scope=start)
-                headers[VERSION_HEADER] = str(SPOKEN)
-                said = str(SPOKEN), headers.get(RUN_HEADER, ""), headers.get(HELD_HEADER, "")
-                text = response_text(start["status"], bytes(body), nonce, *said)
-                headers[CURATOR_SIGNATURE_HEADER] = sign(self._key, RESPONSE, text).hex()
+                self._sign(start, nonce, _digest(chunks))
                 await send(start)
-                message = {**message, "body": bytes(body)}
+                for piece in _pieces(chunks):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
             await send(message)
 
         return signing
+
+    def _sign(self, start: Message, nonce: str, body_digest: str) -> None:
+        headers = MutableHeaders(scope=start)
+        headers[VERSION_HEADER] = str(SPOKEN)
+        said = str(SPOKEN), headers.get(RUN_HEADER, ""), headers.get(HELD_HEADER, "")
+        text = response_text_of_digest(start["status"], body_digest, nonce, *said)
+        headers[CURATOR_SIGNATURE_HEADER] = sign(self._key, RESPONSE, text).hex()
+
+
+def _digest(chunks: Iterable[bytes]) -> str:
+    found = sha256()
+    for chunk in chunks:
+        found.update(chunk)
+    return found.hexdigest()
+
+
+def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        for at in range(0, len(chunk), _PIECE):
+            yield chunk[at : at + _PIECE]
 
 
 class RequestLog:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, HTTPException, Path, Query, Request, Resp
 from fastapi.concurrency import run_in_threadpool
 
 from crypto.signing import verify
+from curator.accounts.registry import Registry
 from curator.http.admission import AdmittingRoute, AnswerRoute, PartyRoute
 from curator.http.bodies import announced_bytes, received, write_body
 from curator.http.dependencies import Newcomer, Party, TheService
@@ -56,8 +57,16 @@ def rotate(party: Party, body: http.Rotation, service: TheService) -> None:
 
 
 @router.put("/offers/{dataset}", status_code=204, summary="Offer rows of a schema")
-def offer(party: Party, dataset: Annotated[DatasetName, Path()], body: http.OfferBody, service: TheService) -> None:
-    service.registry.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
+async def offer(
+    party: Party, dataset: Annotated[DatasetName, Path()], body: http.OfferBody, service: TheService
+) -> None:
+    """Take an offer. Offers are read one after the other: those that wait hold no thread."""
+    async with service.offering:
+        await run_in_threadpool(_offer, service.registry, party, dataset, body)
+
+
+def _offer(registry: Registry, party: str, dataset: str, body: http.OfferBody) -> None:
+    registry.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
 
 
 @router.get("/inbox", summary="The next task", response_class=Response, responses=_ANSWERED)

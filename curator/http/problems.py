@@ -70,6 +70,7 @@ KINDS: dict[type[BaseException], Kind] = {
     curator.RunEnded: Kind(409, "run-ended", "The run is over"),
     curator.Abandoned: Kind(408, "abandoned", "Nobody waited for the answer"),
     curator.Busy: Kind(503, "busy", "The curator is busy", LATER),
+    curator.TooManyOpen: Kind(429, "too-many-open", "The party has too many requests open", LATER),
     curator.SettingsError: Kind(500, "settings", "The curator's settings cannot work"),
     curator.Displaced: Kind(503, "displaced", "Another curator serves the database now"),
     curator.StoreUnavailable: Kind(503, "store-unavailable", "The curator cannot store anything now", LATER),

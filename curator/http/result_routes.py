@@ -7,14 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
 from crypto.randomness import Stream
 from curator.errors import Conflict, Forbidden, NotFound
 from curator.http.dependencies import Anybody, Operator, TheService
 from curator.results import report
-from curator.results.fresh_tables import MOST_PARQUET_ROWS, fresh_csv, fresh_parquet, published_parquet, started
+from curator.results.fresh_tables import (
+    MOST_PARQUET_ROWS,
+    fresh_csv,
+    fresh_parquet,
+    published_chunks,
+    published_parquet,
+    started,
+)
 from curator.results.publication import (
     CODEBOOK,
     CODEBOOK_PAGE,
@@ -48,10 +55,13 @@ def _described(*media_types: str) -> dict[int | str, dict[str, Any]]:
 
 
 @router.get("/table.csv", summary="The synthetic table", response_class=Response, responses=_described(_CSV))
-def table_csv(caller: Anybody, run: Run, service: TheService, rows: Rows = None) -> Response:
+def table_csv(request: Request, caller: Anybody, run: Run, service: TheService, rows: Rows = None) -> Response:
     folder, terms = _finished(service, run)
     if caller is not None:
-        return _for_party(caller, folder / TABLE, terms, rows)
+        _check_party(caller, terms, rows)
+        # The curator signs the digest that the manifest names: no table is held in memory for its signature.
+        request.state.body_digest = (service.views.record(run).outputs or {})[TABLE]
+        return _streamed(published_chunks(_present(folder / TABLE)), TABLE, _CSV)
     if rows is None:
         return _download(folder / TABLE, _CSV)
     return _streamed(fresh_csv(folder, terms, rows, Stream.system()), TABLE, _CSV)
@@ -110,21 +120,24 @@ def _finished(service: Service, run: str) -> tuple[FilePath, Terms]:
     return service.orchestrator.folder(run), service.views.terms(run)
 
 
-def _for_party(party: str, table: FilePath, terms: Terms, rows: int | None) -> Response:
-    """Return the published table in one piece, because the curator signs the answer to a party."""
+def _check_party(party: str, terms: Terms, rows: int | None) -> None:
     if party not in [member.name for member in terms.plan.members]:
         raise Forbidden(
             f"{party} takes no part in this run: only the run's parties and the operator may fetch its table"
         )
     if rows is not None:
         raise Forbidden("parties fetch the published table: leave rows out")
-    return Response(table.read_bytes(), media_type=_CSV)
 
 
 def _download(path: FilePath, media_type: str, disposition: str = "attachment") -> FileResponse:
+    _present(path)
+    return FileResponse(path, media_type=media_type, filename=path.name, content_disposition_type=disposition)
+
+
+def _present(path: FilePath) -> FilePath:
     if not path.is_file():
         raise NotFound(f"{path.name} of this run has been removed from the curator's disk")
-    return FileResponse(path, media_type=media_type, filename=path.name, content_disposition_type=disposition)
+    return path
 
 
 def _streamed(chunks: Iterator[bytes], name: str, media_type: str) -> StreamingResponse:

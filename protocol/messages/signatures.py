@@ -52,7 +52,14 @@ def response_text(status: int, body: bytes, request_nonce: str, version: str, ru
 
     `version`, `run` and `held` are the values of the response's headers, as sent.
     """
-    return _joined(str(status), digest(body), request_nonce, version, run, held)
+    return response_text_of_digest(status, digest(body), request_nonce, version, run, held)
+
+
+def response_text_of_digest(
+    status: int, body_digest: str, request_nonce: str, version: str, run: str = "", held: str = ""
+) -> bytes:
+    """Response text for callers that hold only the SHA-256 of the body, in hex."""
+    return _joined(str(status), body_digest, request_nonce, version, run, held)
 
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:

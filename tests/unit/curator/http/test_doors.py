@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from http.client import HTTPResponse
 from typing import Any
 
 import httpx
@@ -14,10 +15,20 @@ from fastapi.routing import APIRoute, APIRouter
 
 from crypto.signing import SigningKey
 from curator import server
+from curator.accounts.authentication import Authentication, SignedRequest
 from curator.errors import Abandoned
 from curator.home.certificates import Certificates
-from curator.http import bodies, connections, health_routes, operator_routes, party_routes, result_routes
+from curator.http import (
+    bodies,
+    connections,
+    health_routes,
+    open_requests,
+    operator_routes,
+    party_routes,
+    result_routes,
+)
 from curator.http.admission import AdmittingRoute
+from curator.http.open_requests import OpenRequests
 from curator.pages import parties, plan, runs
 from curator.pages import routes as page_routes
 from curator.pages.frame import PageRoute
@@ -25,6 +36,7 @@ from curator.runs import spool
 from curator.runs.planning import Planned, Wanted
 from curator.runs.spool import Spool
 from curator.server import SecureLine
+from protocol.errors import SchemaError
 from protocol.exact import canonical_json, digest
 from protocol.messages import signatures as a
 from protocol.messages.tasks import decode
@@ -41,6 +53,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "SILENCE_SECONDS", 0.5)
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
     monkeypatch.setattr(connections, "REST_SECONDS", 0.5)
+    monkeypatch.setattr(open_requests, "PAUSE_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -318,6 +331,152 @@ def test_strangers_take_no_place_from_those_who_are_known(
             assert httpx.get(f"{url}/healthz").status_code == 200
             assert all(is_cut_off(line) for line in lines[:8])
             assert status_of(party)[0] == 204
+
+
+@pytest.fixture
+def admitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The parties whose requests were admitted, one after the other."""
+    found: list[str] = []
+    enter = OpenRequests.enter
+
+    def noting(requests: OpenRequests, scope: Any, party: str) -> None:
+        enter(requests, scope, party)
+        found.append(party)
+
+    monkeypatch.setattr(OpenRequests, "enter", noting)
+    return found
+
+
+def poll(desk: Desk, number: int = 0) -> bytes:
+    target = "/v1/inbox?wait=30"
+    return head("GET", target, signed(desk, number, "GET", target, b""))
+
+
+def test_a_party_with_many_open_requests_is_refused_and_no_other(
+    desk: Desk, url: str, admitted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_requests, "MOST_OPEN", 3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 30)
+    with ExitStack() as stack:
+        first, second, third, fourth, others = (stack.enter_context(connected(url)) for _ in range(5))
+        for line in (first, second, third):
+            line.sendall(poll(desk))
+        wait(lambda: len(admitted) == 3)
+        fourth.sendall(poll(desk))
+        status, said = status_of(fourth)
+        assert (status, "party-1 has 3 requests open already" in said) == (429, True)
+        others.sendall(poll(desk, 1))
+        wait(lambda: admitted == ["party-1"] * 3 + ["party-2"])
+        desk.run(noise="distributed")  # a task for everybody
+        assert [status_of_bytes(line) for line in (first, second, third, others)] == [200] * 4
+        fourth.sendall(poll(desk))
+        assert status_of_bytes(fourth) == 200
+
+
+def status_of_bytes(line: socket.socket) -> int:
+    answer = HTTPResponse(line)
+    answer.begin()
+    answer.read()
+    return answer.status
+
+
+def test_a_party_with_many_bodies_is_refused_before_a_byte_of_the_next(
+    desk: Desk, url: str, admitted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "SILENCE_SECONDS", 20)
+    target, body = "/v1/offers/rows", b"{" + b" " * 1000
+    with ExitStack() as stack:
+        for _ in range(open_requests.MOST_BODIES):
+            line = stack.enter_context(connected(url))
+            line.sendall(head("PUT", target, signed(desk, 0, "PUT", target, body, **JSON), len(body)))
+        wait(lambda: len(admitted) == open_requests.MOST_BODIES)
+        with connected(url) as third:
+            third.sendall(head("PUT", target, signed(desk, 0, "PUT", target, body, **JSON), len(body)))
+            answer = HTTPResponse(third)
+            answer.begin()
+            assert (answer.status, answer.headers["Retry-After"]) == (429, "5")
+            assert b"sends 2 bodies already" in answer.read()
+        taken = httpx.put(url + target, content=body, headers=signed(desk, 1, "PUT", target, body, **JSON))
+        assert (taken.status_code, "JSON" in taken.text) == (422, True)  # another party's is read
+        target = "/v1/time"
+        assert httpx.get(url + target, headers=signed(desk, 0, "GET", target, b"")).status_code == 200
+
+
+def test_offers_that_take_long_to_read_leave_the_threads_to_others(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once, most, hold, lock = 0, 0, threading.Event(), threading.Lock()
+
+    def slow(_text: str) -> None:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        hold.wait(20)
+        with lock:
+            at_once -= 1
+        raise SchemaError("too slow")
+
+    monkeypatch.setattr(party_routes.Schema, "parse", slow)
+    monkeypatch.setattr(open_requests, "MOST_BODIES", 60)
+    monkeypatch.setattr(open_requests, "MOST_OPEN", 60)
+    target, body = "/v1/offers/rows", canonical_json({"schema": "{}", "rows": 10})
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(45)]  # more than there are threads
+        for line in lines:
+            line.sendall(head("PUT", target, signed(desk, 0, "PUT", target, body, **JSON), len(body)) + body)
+        wait(lambda: most > 0)
+        try:
+            target = "/v1/time"
+            headers = signed(desk, 1, "GET", target, b"")
+            assert httpx.get(url + target, headers=headers, timeout=10).status_code == 200
+        finally:
+            hold.set()
+        assert {status_of(line)[0] for line in lines} == {422}
+    assert most == 1
+
+
+def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_requests, "MOST_OPEN", 0)
+    at_once, most, lock, check = 0, 0, threading.Lock(), Authentication.party
+
+    def slow(authentication: Authentication, request: SignedRequest) -> str:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.02)
+        with lock:
+            at_once -= 1
+        return check(authentication, request)
+
+    monkeypatch.setattr(Authentication, "party", slow)
+    began = time.monotonic()
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(10)]
+        for line in lines:
+            line.sendall(poll(desk))
+        assert [status_of(line)[0] for line in lines] == [429] * 10
+    assert time.monotonic() - began >= 0.5 + 10 * 0.02
+    assert most == 1
+
+
+def test_a_newcomer_takes_the_place_of_the_caller_who_holds_most(
+    desk: Desk, url: str, admitted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 5)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 30)
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(5)]
+        for number, line in zip([1, 0, 0, 0, 0], lines, strict=True):
+            line.sendall(poll(desk, number))
+        wait(lambda: len(admitted) == len(lines))
+        assert httpx.get(f"{url}/healthz", timeout=20).status_code == 200
+        assert is_cut_off(lines[1])
+        desk.run(noise="distributed")
+        assert [status_of_bytes(line) for line in (lines[0], *lines[2:])] == [200] * 4
 
 
 # The spool

@@ -8,17 +8,22 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.datastructures import Headers
+from starlette.types import Message
 
 from crypto.signing import SigningKey, verify
 from curator.errors import NotFound
 from curator.http.middleware import RequestLog, SecurityHeaders, SignedAnswers
 from curator.http.problems import handle_problems
 from curator.operations.logs import JsonLines
+from protocol.exact import digest
 from protocol.messages.signatures import CURATOR_SIGNATURE_HEADER, NONCE_HEADER, RESPONSE, VERSION_HEADER, response_text
 
 KEY = SigningKey.generate()
+TABLE = bytes(range(256)) * 1000
+told: list[str] = []  # in which order pieces are read and sent
 observed: list[tuple[str, str, int, float]] = []
 
 
@@ -38,6 +43,16 @@ def make() -> FastAPI:
         request.state.party = "hospital-1"
         return StreamingResponse(_pieces(pieces))
 
+    @app.get("/table")
+    async def table(request: Request) -> StreamingResponse:
+        request.state.party, request.state.body_digest = "hospital-1", digest(TABLE)
+        return StreamingResponse(_noted(TABLE))
+
+    @app.get("/task")
+    async def task(request: Request) -> Response:
+        request.state.party = "hospital-1"
+        return Response(TABLE)
+
     @app.get("/operator")
     async def operator() -> StreamingResponse:
         return StreamingResponse(_pieces(3))
@@ -48,6 +63,12 @@ def make() -> FastAPI:
 async def _pieces(count: int) -> AsyncIterator[bytes]:
     for index in range(count):
         yield b"%d," % index
+
+
+async def _noted(content: bytes) -> AsyncIterator[bytes]:
+    for index in range(0, len(content), 1000):
+        told.append("read")
+        yield content[index : index + 1000]
 
 
 def ask(method: str, path: str, **request: Any) -> httpx.Response:
@@ -72,6 +93,43 @@ def test_a_partys_answer_is_signed_for_its_nonce(path: str, body: bytes) -> None
     assert answer.content == body
     signature = bytes.fromhex(answer.headers[CURATOR_SIGNATURE_HEADER])
     verify(KEY.public, RESPONSE, response_text(200, body, "n1", "1"), signature)
+
+
+def exchanged(path: str) -> list[Message]:
+    """Everything that the application sends, which is noted in `told` too."""
+    sent: list[Message] = []
+    told.clear()
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()  # the client stays
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+        told.append("sent")
+
+    headers = [(NONCE_HEADER.lower().encode(), b"n1")]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
+    asyncio.run(make()(scope, receive, send))
+    return sent
+
+
+def is_signed(sent: list[Message]) -> bool:
+    headers = Headers(raw=sent[0]["headers"])
+    signature = bytes.fromhex(headers[CURATOR_SIGNATURE_HEADER])
+    verify(KEY.public, RESPONSE, response_text(200, TABLE, "n1", "1"), signature)
+    return b"".join(one.get("body", b"") for one in sent) == TABLE
+
+
+def test_an_answer_whose_digest_is_known_is_signed_before_it_is_read() -> None:
+    assert is_signed(exchanged("/table"))
+    assert told[:4] == ["sent", "read", "sent", "read"]
+
+
+def test_a_long_answer_is_sent_in_pieces_so_that_each_waits_for_the_one_before() -> None:
+    sent = exchanged("/task")
+    assert is_signed(sent)
+    assert max(len(one.get("body", b"")) for one in sent) == 1 << 16
 
 
 def test_a_refusal_is_signed_whoever_asked() -> None:

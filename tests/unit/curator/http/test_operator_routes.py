@@ -13,13 +13,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from crypto.signing import fingerprint
+from crypto.signing import fingerprint, verify
 from curator.errors import StoreUnavailable
 from curator.results.codebook import codebook_csv
 from curator.results.publication import PUBLISHED
 from curator.runs.run_crypto import PaillierCrypto
 from curator.service import Service
-from protocol.messages.signatures import VERSION_HEADER
+from protocol.messages.signatures import CURATOR_SIGNATURE_HEADER, RESPONSE, VERSION_HEADER, response_text
 from protocol.run.manifest import verify_manifest
 from protocol.tables.schema import Schema
 from tests.support.api import Api, with_api
@@ -323,6 +323,24 @@ def test_the_published_files_are_those_of_the_manifest(desk: Desk) -> None:
         assert files["codebook.csv"].decode() == codebook_csv(desk.schema)
         page = await api.operator("GET", f"/v1/runs/{run}/codebook.html")
         assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha256-")
+
+    with_api(desk, story)
+
+
+def test_a_party_gets_the_table_signed_by_the_digest_of_the_manifest(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        run = await finished_run(api)
+        target, table = f"/v1/runs/{run}/table.csv", desk.orchestrator.folder(run) / "table.csv"
+        answer = await api.party(0, "GET", target)
+        assert (answer.status_code, answer.content) == (200, table.read_bytes())
+        part = await api.party(0, "GET", target, headers={"Range": "bytes=0-9"})
+        assert (part.status_code, part.content) == (200, answer.content)
+        text = response_text(200, table.read_bytes(), "n" * 16, "1")
+        table.write_bytes(b"changed")
+        changed = await api.party(0, "GET", target, nonce="n" * 16)
+        verify(desk.keys.signing.public, RESPONSE, text, bytes.fromhex(changed.headers[CURATOR_SIGNATURE_HEADER]))
+        table.unlink()
+        refused(await api.party(0, "GET", target), 404, "table.csv", "removed")
 
     with_api(desk, story)
 
