@@ -12,7 +12,7 @@ from party.readers.typed import speller_of
 from party.source import check, load, offending
 from protocol.errors import DataError
 from protocol.tables.schema import Schema
-from tests.support.excel import write_excel
+from tests.support.excel import write_excel, write_far_excel
 
 SCHEMA = Schema.parse(
     {
@@ -230,6 +230,14 @@ def test_a_file_that_is_no_excel_is_refused(tmp_path, content, what):
     with pytest.raises(DataError, match=what) as caught:
         load(tmp_path, dataset("t.xlsx"), SCHEMA)
     assert "no zip" not in str(caught.value)
+
+
+def test_a_cell_far_away_is_refused_before_a_table_is_made(tmp_path):
+    """1 KB whose last cell is filled ended a serving party at each of its starts."""
+    write_far_excel(tmp_path / "t.xlsx", "XFD1048576")
+    what = "a sheet reaches to row 1,048,576 and column 16,384, .* delete what stands far away from the table"
+    with pytest.raises(DataError, match=what):
+        load(tmp_path, dataset("t.xlsx"), SCHEMA)
 
 
 def test_an_empty_sheet_is_refused(tmp_path):

@@ -13,7 +13,7 @@ from protocol.errors import DataError, SchemaError
 from protocol.services.schema_draft import draft, summary
 from protocol.tables.schema import Schema
 from tests.support.documents import ROOT
-from tests.support.excel import write_excel
+from tests.support.excel import write_excel, write_far_excel
 
 REGISTRY = ROOT / "tests" / "vectors" / "dictionaries" / "registry.csv"
 MARK = "to be justified from public knowledge"
@@ -381,6 +381,13 @@ def test_what_is_no_dictionary_is_refused(tmp_path, capsys, name, content, what)
         file(tmp_path, name, content)
     assert main(["schemas", "draft", str(tmp_path / name)]) == 2
     assert what in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("last", ["XFD1048576", "CV1048576"])
+def test_a_cell_far_away_is_refused_before_a_table_is_made(tmp_path, last):
+    write_far_excel(tmp_path / "d.xlsx", last)
+    with pytest.raises(DataError, match="a sheet reaches to row 1,048,576 and column"):
+        read_dictionary(tmp_path / "d.xlsx")
 
 
 def test_a_file_of_rows_is_no_dictionary(tmp_path):
