@@ -54,4 +54,3 @@ class Connection(H11Protocol):
         if self._limit is not None:
             self._limit.cancel()
             self._limit = None
-

@@ -17,6 +17,7 @@ from protocol.tables.attributes import quoted
 
 MOST_CELLS = 1 << 25  # a million rows of 32 columns; an empty cell takes some 40 bytes
 
+
 @contextmanager
 def excel_table(path: Path, sheet: str | None, spelling: Callable[[str], Speller]) -> Iterator[Table]:
     """Open a sheet, the first unless one is named. Its header is the first row that is not empty."""

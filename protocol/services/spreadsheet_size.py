@@ -35,9 +35,9 @@ def check_size(source: str, file: IO[bytes], most_cells: int) -> None:
                 pieces = _Pieces(source, parts, part, left)
                 rows, columns = _extent(part.filename.lower(), pieces)
                 left = pieces.left
-                if rows * columns > most_cells:
+                if (cells := rows * columns) > most_cells:
                     raise DataError(
-                        f"{source}: a sheet reaches to row {rows:,} and column {columns:,}, which are {rows * columns:,} "
+                        f"{source}: a sheet reaches to row {rows:,} and column {columns:,}, which are {cells:,} "
                         f"cells; at most {most_cells:,} are read: delete what stands far away from the table"
                     )
     except _BROKEN as error:

@@ -11,6 +11,7 @@ from party.home.settings import Dataset
 from party.readers.typed import speller_of
 from party.source import check, load, offending
 from protocol.errors import DataError
+from protocol.services import delimited
 from protocol.tables.schema import Schema
 from tests.support.excel import write_excel, write_far_excel
 
@@ -168,6 +169,16 @@ def test_a_line_is_the_one_that_an_editor_shows(tmp_path):
         load(tmp_path, dataset("t.csv"), THOUSANDS)
     found = offending(tmp_path, dataset("t.csv"), THOUSANDS, 9)
     assert [(place, cell.text) for place, cell in found] == [("line 6", "many"), ("line 10", "more")]
+
+
+@pytest.mark.parametrize("opening", [open, gzip.open])
+def test_a_file_without_line_breaks_is_refused_before_it_is_held(tmp_path, monkeypatch, opening):
+    monkeypatch.setattr(delimited, "LONGEST_LINE", 1 << 12)
+    name = "t.csv" if opening is open else "t.csv.gz"
+    with opening(tmp_path / name, "wb") as table:
+        table.write((";".join(HEADER) + "\n").encode() + b"a;" * (1 << 12))
+    with pytest.raises(DataError, match=r"line 2 is longer than 4,096 characters; .* save the file with line breaks"):
+        load(tmp_path, dataset(name), SCHEMA)
 
 
 # Excel

@@ -369,6 +369,8 @@ def test_forty_columns_are_drafted_in_a_moment(tmp_path, capsys):
         ("d.csv", "variable,type\n", "describes 0 columns; 1 to 2000 are expected"),
         ("d.json", "[", "this is not JSON that can be read"),
         ("d.json", "{}", 'this is no Table Schema: a list "fields" of objects with a "name" is expected'),
+        ("d.json", '{"fields": [{"name": "a"}], "primaryKey": 5}', '"primaryKey" is no name and no list of names'),
+        ("d.json", '{"resources": 5}', '"resources" is no list of tables'),
         ("d.sql", "SELECT 1", "the file creates the tables none; choose one by --table"),
         ("d.sql", "CREATE TABLE t (\n)", "describes 0 columns"),
         ("d.xlsx", "no zip", "not a readable Excel file"),
@@ -381,6 +383,19 @@ def test_what_is_no_dictionary_is_refused(tmp_path, capsys, name, content, what)
         file(tmp_path, name, content)
     assert main(["schemas", "draft", str(tmp_path / name)]) == 2
     assert what in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"constraints": {"maxLength": "x"}',
+        '"missingValues": [{"x": 1}]',
+        '"constraints": {"minimum": 1e999999, "maximum": -1e999999}',
+    ],
+)
+def test_words_of_other_types_in_a_frictionless_schema_are_passed_over(tmp_path, more):
+    path = file(tmp_path, "d.json", f'{{"fields": [{{"name": "a", {more}}}]}}')
+    assert [column.name for column in read_dictionary(path).columns] == ["a"]
 
 
 @pytest.mark.parametrize("last", ["XFD1048576", "CV1048576"])
