@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -396,6 +397,20 @@ def test_what_is_no_dictionary_is_refused(tmp_path, capsys, name, content, what)
 def test_words_of_other_types_in_a_frictionless_schema_are_passed_over(tmp_path, more):
     path = file(tmp_path, "d.json", f'{{"fields": [{{"name": "a", {more}}}]}}')
     assert [column.name for column in read_dictionary(path).columns] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("d.sql", "CREATE TABLE t (a int, " + "/*" * 300_000 + " b int);"),
+        ("d.sql", "CREATE TABLE t (a int " + "a" * 100_000 + ",\n b int);"),
+        ("d.csv", 'variable,type,values\na,factor,"1' + " " * 120_000 + 'x"\n'),
+    ],
+)
+def test_a_long_text_takes_no_time(tmp_path, name, text):
+    path, began = file(tmp_path, name, text), process_time()
+    assert read_dictionary(path).columns[0].name == "a"
+    assert process_time() - began < 10
 
 
 @pytest.mark.parametrize("last", ["XFD1048576", "CV1048576"])
