@@ -16,6 +16,7 @@ import uvicorn
 
 from party.answering.answering import Answering
 from party.app import add_metrics, make_app
+from party.connections import MOST_CONNECTIONS, Connection
 from party.curator_link.client import Curator
 from party.errors import SettingsError
 from party.files import write_file
@@ -121,7 +122,18 @@ def _server(opened: OpenHome, health: Health, metrics: Metrics, line: Curator) -
     token = token_of(opened.home.path)
     app = make_app(opened, token, health, line)
     add_metrics(app, metrics, (token, token_of(opened.home.path, METRICS_TOKEN_FILE)))
-    return _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
+    # At once, asyncio accepts as many connections as the backlog holds, before their limit is looked at.
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        backlog=MOST_CONNECTIONS,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=5,
+    )
+    return _Server(config)
 
 
 def _stop_on_signals(server: uvicorn.Server) -> None:

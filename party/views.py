@@ -192,7 +192,7 @@ def _steps(opened: OpenHome, request: Request) -> list[dict[str, Any]]:
         return []
     terms, predicted = found
     try:
-        me = place_in(opened, terms)
+        me = place_in(opened, terms.plan)
     except SubnError:
         return []
     return [

@@ -15,7 +15,7 @@ from typing import Any
 
 from curator.files import PUBLIC, whole_file
 from protocol.errors import DataError
-from protocol.services.delimited import Decimal, Given, dialect_of
+from protocol.services.delimited import Decimal, Given, bounded_lines, dialect_of
 from protocol.tables.spreadsheets import as_text
 
 _CHUNK = 1 << 20
@@ -35,7 +35,7 @@ def opened_table(path: Path, columns: Collection[str] = (), numbers: Collection[
     try:
         dialect = dialect_of(str(path), _chunks(opening, path), Given(), columns, numbers)
         with opening(path, "rt", encoding=dialect.codec, newline="") as file:
-            reader = dialect.reader(file)
+            reader = dialect.reader(bounded_lines(str(path), file))
             header = next(filter(None, reader), None)
             if header is None:
                 raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")

@@ -190,7 +190,7 @@ class Answering:
         """Set the whole price aside and freeze the rows, then accept."""
         terms, dataset = self._terms(request), request.dataset or ""
         self._trail.joining(request)
-        me, codes = place_in(self._opened, terms), codes or loaded(self._opened, dataset, terms.schema)
+        me, codes = place_in(self._opened, terms.plan), codes or loaded(self._opened, dataset, terms.schema)
         self._ledger.reserve(request.run, self._opened.account_of(dataset))
         frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.schema, codes)
         rows = Rows(terms.domain, terms.encoding.encode(list(codes)))
@@ -242,7 +242,7 @@ class Answering:
             if kept is None:
                 raise PolicyRefusal("this party cannot go on: the run's secrets went with its last answer or a restore")
             terms = self._terms(request)
-            me, own = place_in(self._opened, terms), self._opened.keys.identity
+            me, own = place_in(self._opened, terms.plan), self._opened.keys.identity
             try:
                 codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.schema)
                 found = saved_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))

@@ -16,6 +16,7 @@ from party.home.home import OpenHome
 from party.home.settings import dataset_for
 from protocol.errors import CURATOR, DataError, FailedCheck, PeerError, PlanError, SchemaError
 from protocol.messages.tasks import LARGEST_INVITATION, Invitation
+from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.tables.domain import Codes
@@ -39,12 +40,15 @@ def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -
     try:
         if size > LARGEST_INVITATION:
             raise FailedCheck(CURATOR, f"invites with {size:,} bytes, an invitation has {LARGEST_INVITATION:,} at most")
-        terms = _agreed(task, smallest_key)
-        me = place_in(opened, terms)
-        price, delta = terms.price(me), terms.delta(me)
-        dataset = dataset_for(opened.home, opened.settings, terms.schema.hash)
+        schema = _schema_of(task)
+        # What costs little is looked at first: terms are worked out for a plan that this party could join.
+        me = place_in(opened, task.proposal)
+        dataset = dataset_for(opened.home, opened.settings, schema.hash)
         if dataset is None:
-            raise PolicyRefusal(f"this party has no data set with the schema {terms.schema.hash[:12]}...")
+            raise PolicyRefusal(f"this party has no data set with the schema {schema.hash[:12]}...")
+        with no_task_stops_the_party(task.step):
+            terms = agree(task.proposal, schema, smallest_key)
+        price, delta = terms.price(me), terms.delta(me)
         codes = loaded(opened, dataset, terms.schema)
         _check_rows(terms, me, codes)
         budget, rules = opened.budget(opened.account_of(dataset)), opened.settings
@@ -73,11 +77,11 @@ def loaded(opened: OpenHome, dataset: str, schema: Schema) -> Sequence[Codes]:
         ) from error
 
 
-def place_in(opened: OpenHome, terms: Terms) -> int:
+def place_in(opened: OpenHome, plan: Plan) -> int:
     """This party's index among the plan's members, found by its signing key; name and exchange key must match too."""
     identity, name = opened.keys.identity, opened.curator.name
     own = (identity.signing.public, identity.exchange.public)
-    for place, member in enumerate(terms.plan.members):
+    for place, member in enumerate(plan.members):
         if member.signing_key == own[0]:
             if (member.name, member.signing_key, member.exchange_key) != (name, *own):
                 raise PlanError(f"the plan knows {name} under another name or exchange key: ask for a new plan")
@@ -85,14 +89,13 @@ def place_in(opened: OpenHome, terms: Terms) -> int:
     raise PlanError(f"the signing key of {name} is not in the plan's roster: ask for a new plan")
 
 
-def _agreed(task: Invitation, smallest_key: int) -> Terms:
+def _schema_of(task: Invitation) -> Schema:
     if task.plan != task.proposal.hash() or task.step != JOINING:
         raise FailedCheck(CURATOR, "invites under the hash of another plan, or to another step than joining")
     schema = Schema.parse(task.schema_text)
     if schema.to_json() != task.schema_text:
         raise FailedCheck(CURATOR, "sends a schema in another form than the canonical one")
-    with no_task_stops_the_party(task.step):
-        return agree(task.proposal, schema, smallest_key)
+    return schema
 
 
 def _check_rows(terms: Terms, me: int, codes: Sequence[Codes]) -> None:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from party.readers.table import Row, Table
 from protocol.errors import DataError
-from protocol.services.delimited import ENCODINGS, Dialect, Given, dialect_of
+from protocol.services.delimited import ENCODINGS, Dialect, Given, bounded_lines, dialect_of
 
 _CHUNK = 1 << 20
 _UNREADABLE = (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError)
@@ -29,7 +29,7 @@ def delimited_table(
     with _named_errors(path):
         dialect = dialect_of(str(path), _chunks(path), given, columns, numbers)
         with _text(path, dialect) as file:
-            reader = dialect.reader(file)
+            reader = dialect.reader(bounded_lines(str(path), file))
             names = next(_guarded(path, dialect, reader, filter(None, reader)), None)
             if names is None:
                 raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
@@ -84,7 +84,7 @@ def _places(path: Path, dialect: Dialect) -> Any:
     def lines() -> "array[int]":
         found, end = array("q"), 0
         with _text(path, dialect) as file:
-            reader = dialect.reader(file)
+            reader = dialect.reader(bounded_lines(str(path), file))
             names: Row = next(filter(None, reader), [])
             end = reader.line_num
             for row in reader:

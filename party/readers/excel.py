@@ -12,7 +12,10 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 from party.readers.table import Row, Table
 from party.readers.typed import Speller
 from protocol.errors import DataError
+from protocol.services.spreadsheet_size import check_size
 from protocol.tables.attributes import quoted
+
+MOST_CELLS = 1 << 25  # a million rows of 32 columns; an empty cell takes some 40 bytes
 
 
 @contextmanager
@@ -21,6 +24,8 @@ def excel_table(path: Path, sheet: str | None, spelling: Callable[[str], Speller
     if not path.is_file():
         raise DataError(f"{path}: cannot be read: there is no such file")
     try:
+        with path.open("rb") as file:
+            check_size(str(path), file, MOST_CELLS)
         with CalamineWorkbook.from_path(str(path)) as book:
             found = _sheet(path, book, sheet)
             rows = _numbered(found)

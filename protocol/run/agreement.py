@@ -25,6 +25,8 @@ from protocol.tables.schema import Schema
 from protocol.views.cover import most_in_views
 
 MOST_IN_TURNS = 4  # pairs picked in all turns, for each variable
+MOST_MEMBERS = 1000
+MOST_CHARGES = 1 << 18  # members times variables: a method may have a step for every variable, which charges everybody
 MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
@@ -57,6 +59,8 @@ def _check_parties(plan: Plan) -> None:
     names = [member.name for member in plan.members]
     if len(names) < 2:
         raise PlanError(f"{len(names)} party is too few: a run needs at least 2 parties")
+    if len(names) > MOST_MEMBERS:
+        raise PlanError(f"the plan has {len(names):,} parties, at most {MOST_MEMBERS:,} can run it: leave some out")
     if len(set(names)) < len(names):
         raise PlanError("two parties have the same name: every party needs a name of its own")
     keys = [key for member in plan.members for key in (member.signing_key, member.exchange_key)]
@@ -123,6 +127,11 @@ def _check_size(plan: Plan, domain: Domain) -> None:
         raise PlanError(
             f"{what}, and at most {MOST_VARIABLES:,} are possible: choose encoding native, or leave attributes out of "
             "the schema"
+        )
+    if (charges := count * plan.parties) > MOST_CHARGES:
+        raise PlanError(
+            f"{what} and {plan.parties:,} parties, whose product {charges:,} is more than {MOST_CHARGES:,}: leave "
+            "attributes out of the schema, or parties out of the plan"
         )
     if plan.method not in ("dp-subn", "guided") or plan.views == "single" or not plan.split[0]:
         return

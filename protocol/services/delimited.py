@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from protocol.errors import DataError
 from protocol.tables.attributes import quoted
@@ -29,6 +29,7 @@ ENCODINGS: dict[Encoding, str] = {
 }
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _QUOTES = {'"': "", "'": "single quotes", "": "no quotes"}
+LONGEST_LINE = 16 << 20  # characters
 _SAMPLE_BYTES = 1 << 18
 _SAMPLE_ROWS = 2000
 _COMMA_NUMBER = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]{1,3})?")
@@ -68,6 +69,19 @@ class Given:
     delimiter: str | None = None
     quote: str | None = None
     decimal: Decimal | None = None
+
+
+def bounded_lines(source: str, file: IO[str]) -> Iterator[str]:
+    """Yield the lines of a file. Raises DataError at a line that is too long to be one row."""
+    number = 0
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE and not line.endswith(("\n", "\r")):
+            raise DataError(
+                f"{source}: line {number} is longer than {LONGEST_LINE:,} characters; a line for each row is expected: "
+                "save the file with line breaks"
+            )
+        yield line
 
 
 def dialect_of(

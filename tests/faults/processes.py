@@ -10,6 +10,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -157,8 +158,10 @@ class Cluster:
         if name == CURATOR:
             self.proxy.is_up.clear()
         assert process.poll() is None, f"{name} has died by itself: {self.log(name).read_text()[-2000:]}"
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
+        with suppress(ProcessLookupError):  # it ends by itself at this moment: its code tells
+            os.kill(process.pid, signal.SIGKILL)
+        code = process.wait()
+        assert code == -signal.SIGKILL, f"{name} ended by itself with {code}: {self.log(name).read_text()[-2000:]}"
 
     def gives_up(self, name: str, code: int) -> None:
         """It ends by itself, with this exit code."""

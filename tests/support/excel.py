@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 Cell = str | float | int | bool | date | datetime | None
 
@@ -78,3 +78,17 @@ def _cell(at: str, cell: Cell) -> str:
     if isinstance(cell, date):
         return f'<c r="{at}" s="1"><v>{(cell - date(1899, 12, 30)).days}</v></c>'
     return f'<c r="{at}"><v>{cell}</v></c>'
+
+
+def write_far_excel(path: Path, last: str) -> None:
+    """Write a header, and a text in the cell `last`, such as "XFD1048576": a file of about 1 KB."""
+    write_excel(path, {"A": [["variable", "type"]]})
+    with ZipFile(path) as file:
+        parts = {name: file.read(name).decode() for name in file.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    row = last.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    far = f'<row r="{row}"><c r="{last}" t="inlineStr"><is><t>x</t></is></c></row></sheetData>'
+    parts[sheet] = parts[sheet].replace("</sheetData>", far)
+    with ZipFile(path, "w", ZIP_DEFLATED) as file:
+        for name, text in parts.items():
+            file.writestr(name, text)

@@ -11,9 +11,11 @@ from curator.operator.dictionaries.described import Dictionary
 from curator.results.csv_files import opened_table
 from protocol.errors import DataError
 from protocol.outside_json import read_json
+from protocol.services.spreadsheet_size import check_size
 
 _LARGEST = 64 << 20  # bytes
 _MOST_COLUMNS = 2000
+_MOST_CELLS = 1 << 20  # of a sheet: every column of a table in a row of some hundred cells
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header and its rows
 
@@ -51,6 +53,8 @@ def _sheet(path: Path, name: str | None) -> Table:
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
+        with path.open("rb") as file:
+            check_size(str(path), file, _MOST_CELLS)
         with CalamineWorkbook.from_path(str(path)) as book:
             sheet = book.sheet_names[0] if name is None and book.sheet_names else name
             if sheet not in book.sheet_names:

@@ -5,6 +5,7 @@ It does not know files: it reads JSON that was parsed.
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from curator.operator.dictionaries.described import Entry, described
@@ -23,6 +24,7 @@ _KINDS: Mapping[str, DraftKind | None] = {
     "any": "categorical",
 }
 _FORMATS = {"year": "%Y", "yearmonth": "%Y-%m", "datetime": "%Y-%m-%dT%H:%M:%S"}
+_SHORT_TEXT = 40
 _NO_COLUMNS = ("array", "object", "geopoint", "geojson", "time", "duration")
 
 
@@ -32,6 +34,8 @@ def columns_of(source: str, found: Any, table: str | None) -> list[Column]:
     if not isinstance(fields, list) or not all(isinstance(one, Mapping) and one.get("name") for one in fields):
         raise DataError(f'{source}: this is no Table Schema: a list "fields" of objects with a "name" is expected')
     keys = schema.get("primaryKey", [])
+    if not isinstance(keys, str | list):
+        raise DataError(f'{source}: "primaryKey" is no name and no list of names: correct it')
     primary = {keys} if isinstance(keys, str) else set(map(str, keys))
     missing = _texts(schema.get("missingValues", [""]))
     return [described(_entry(one, missing, str(one["name"]) in primary and len(primary) == 1)) for one in fields]
@@ -41,6 +45,8 @@ def _schema(source: str, found: Any, table: str | None) -> Mapping[str, Any]:
     """Return the Table Schema itself or, of a Data Package, that of a resource."""
     if not isinstance(found, Mapping) or "resources" not in found:
         return found if isinstance(found, Mapping) else {}
+    if not isinstance(found["resources"], list):
+        raise DataError(f'{source}: "resources" is no list of tables: correct it')
     resources = {
         str(one.get("name", place)): one
         for place, one in enumerate(found["resources"])
@@ -63,7 +69,9 @@ def _entry(one: Mapping[str, Any], missing: Sequence[str], is_key: bool) -> Entr
         labels = dict(zip(values, ("no", "yes"), strict=False))
     if one.get("categoriesOrdered") is True and values:
         drafted = "ordinal"
-    is_text = kind in _NO_COLUMNS or (kind == "string" and not values and limits.get("maxLength", 99) > 40)
+    longest = limits.get("maxLength")
+    is_short = isinstance(longest, int | Decimal) and longest <= _SHORT_TEXT
+    is_text = kind in _NO_COLUMNS or (kind == "string" and not values and not is_short)
     return Entry(
         name=str(one["name"]),
         kind=drafted,
@@ -91,12 +99,12 @@ def _categories(found: Any) -> tuple[list[str], dict[str, str]]:
 def _texts(found: Any) -> list[str]:
     if not isinstance(found, list):
         return []
-    return [str(one["value"]) if isinstance(one, Mapping) else str(one) for one in found]
+    return [str(one.get("value", "")) if isinstance(one, Mapping) else str(one) for one in found]
 
 
 def _end(kind: DraftKind | None, found: Any) -> Number | None:
     if kind in ("date", "datetime"):
         return None if found is None else str(found)
     if isinstance(found, Decimal):
-        return float(found)
+        return float(found) if isfinite(float(found)) else None
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None

@@ -15,12 +15,13 @@ from curator.operator.dictionaries.words import number_in
 from protocol.errors import DataError
 from protocol.services.schema_draft import Column, DraftKind
 
-_NAME = r'(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\w$]+)'
+# Names are short, and no pattern goes over a text twice: an unclosed comment of 600 KB did not end in 40 s.
+_NAME = r'(?:"[^"]{1,200}"|`[^`]{1,200}`|\[[^\]]{1,200}\]|[\w$]{1,200})'
 _CREATE = re.compile(
     rf"CREATE\s+(?:GLOBAL\s+|LOCAL\s+)?(?:TEMP(?:ORARY)?\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:{_NAME}\.)*{_NAME})\s*\(",
     re.I,
 )
-_PIECE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|[(),]|[^'\"(),/-]+|[/-]", re.S)
+_PIECE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?(?:\*/|\Z)|[(),]|[^'\"(),/-]+|[/-]", re.S)
 _COLUMN = re.compile(
     rf"({_NAME})\s+(\w+(?:\s+(?:varying|precision|with(?:out)?\s+time\s+zone))?)\s*(?:\(([^()]*)\))?", re.I
 )

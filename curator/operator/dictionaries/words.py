@@ -32,10 +32,11 @@ _KINDS: Mapping[DraftKind, Sequence[str]] = {
         "select",
     ),
 }
-_ITEM = re.compile(r"\s*(?P<code>[^=:,]*?)\s*(?:=|:|,)\s*(?P<label>.*?)\s*")
+_ITEM = re.compile(r"(?P<code>[^=:,]*)[=:,](?P<label>.*)")
 _PAIR = re.compile(r"\w+ ?/ ?\w+")  # yes/no
 _RANGE = re.compile(r"\s*(-?[0-9.]+)\s*(?:-|–|to|bis|\.\.)\s*(-?[0-9.]+)\s*")
 _DATES = re.compile(r"\s*(\S*[0-9]\S*)\s*(?:\s-\s|–|\bto\b|\bbis\b|\.\.)\s*(\S*[0-9]\S*)\s*")
+_LONGEST_RANGE = 200  # characters
 _FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d")  # which cannot be mistaken for another
 _YES, _NO = {"yes", "true", "ja", "y", "t", "1", "oui", "si"}, {"no", "false", "nein", "n", "f", "0", "non"}
 
@@ -58,18 +59,18 @@ def choices(text: str) -> tuple[list[str], dict[str, str]]:
     values, labels = [], {}
     for item in filter(None, map(str.strip, items)):
         found = _ITEM.fullmatch(item)
-        code = _unquoted(found["code"] if found else item)
+        code = _unquoted(found["code"].strip() if found else item)
         if code not in values:
             values.append(code)
-        if found and found["label"]:
-            labels[code] = _unquoted(found["label"])
+        if found and (label := found["label"].strip()):
+            labels[code] = _unquoted(label)
     return values, labels
 
 
 def _by_commas(text: str) -> list[str]:
     """Split at commas. In "1=a, b, 2=c" only those before a code with its sign divide."""
     if "=" in text or re.search(r"\w:\s", text):
-        return re.split(r",(?=\s*[^,=:]+[=:])", text)
+        return re.split(r",(?=[^,=:]+[=:])", text)
     return text.split(",")
 
 
@@ -87,12 +88,13 @@ def _unquoted(text: str) -> str:
 
 def range_of(text: str) -> tuple[int | float | None, int | float | None]:
     """Read a range such as "0 - 120"."""
-    found = _RANGE.fullmatch(text)
+    found = _RANGE.fullmatch(text[:_LONGEST_RANGE])
     return (number_in(found[1]), number_in(found[2])) if found else (None, None)
 
 
 def dates_of(text: str) -> tuple[str, str]:
     """Split a range of dates, such as "01.01.2019 - 31.12.2023" or "2019-2023", into its ends as they are written."""
+    text = text[:_LONGEST_RANGE]
     found = _DATES.fullmatch(text) or _RANGE.fullmatch(text)
     return (found[1], found[2]) if found else ("", "")
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from party import service
+from party import connections, service
 from party.app import add_metrics, make_app
 from party.curator_link.client import Backoff
 from party.errors import HomeInUse, LedgerError, RolledBack, SettingsError
@@ -269,6 +269,60 @@ def test_the_local_interface_listens_on_loopback_while_it_serves(party, fake):
     assert url.startswith("http://127.0.0.1:")
     assert run == RUN
     assert not party.home.address.exists()  # it has stopped
+
+
+def test_silent_connections_leave_the_party_its_file_handles(party, fake):
+    """1,100 of them took every handle, and the party took part in nothing."""
+    patient(fake)
+    running, seen = Service(party, fake), []
+
+    def flood(fields: dict[str, Any]) -> None:
+        address = httpx.URL(fields["url"])
+        try:
+            lines = [socket.create_connection((address.host, address.port), timeout=5) for _ in range(300)]
+            answer = httpx.get(f"{fields['url']}/healthz")
+            seen.append((answer.status_code, sum(not is_cut_off(line) for line in lines)))
+            for line in lines:
+                line.close()
+        finally:
+            stop(fields)
+
+    running.until("listening", flood)
+    assert seen == [(200, 49)]
+
+
+def is_cut_off(line: socket.socket) -> bool:
+    line.settimeout(0.01)
+    try:
+        return line.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+def test_a_connection_without_a_whole_head_does_not_stay(party, fake, monkeypatch, sent):
+    monkeypatch.setattr(connections, "QUIET_SECONDS", 0.5)
+    patient(fake)
+    running, seen = Service(party, fake), []
+
+    def trickle(fields: dict[str, Any]) -> None:
+        address = httpx.URL(fields["url"])
+        try:
+            with socket.create_connection((address.host, address.port)) as line:
+                line.sendall(sent)
+                for _ in range(100):
+                    if is_cut_off(line):
+                        seen.append("cut off")
+                        break
+                    line.sendall(sent[-1:])
+                    time.sleep(0.05)
+        finally:
+            stop(fields)
+
+    running.until("listening", trickle)
+    assert seen == ["cut off"]
 
 
 def test_one_process_serves_a_home(party, fake):

@@ -11,8 +11,9 @@ from party.home.settings import Dataset
 from party.readers.typed import speller_of
 from party.source import check, load, offending
 from protocol.errors import DataError
+from protocol.services import delimited
 from protocol.tables.schema import Schema
-from tests.support.excel import write_excel
+from tests.support.excel import write_excel, write_far_excel
 
 SCHEMA = Schema.parse(
     {
@@ -170,6 +171,16 @@ def test_a_line_is_the_one_that_an_editor_shows(tmp_path):
     assert [(place, cell.text) for place, cell in found] == [("line 6", "many"), ("line 10", "more")]
 
 
+@pytest.mark.parametrize("opening", [open, gzip.open])
+def test_a_file_without_line_breaks_is_refused_before_it_is_held(tmp_path, monkeypatch, opening):
+    monkeypatch.setattr(delimited, "LONGEST_LINE", 1 << 12)
+    name = "t.csv" if opening is open else "t.csv.gz"
+    with opening(tmp_path / name, "wb") as table:
+        table.write((";".join(HEADER) + "\n").encode() + b"a;" * (1 << 12))
+    with pytest.raises(DataError, match=r"line 2 is longer than 4,096 characters; .* save the file with line breaks"):
+        load(tmp_path, dataset(name), SCHEMA)
+
+
 # Excel
 
 
@@ -230,6 +241,14 @@ def test_a_file_that_is_no_excel_is_refused(tmp_path, content, what):
     with pytest.raises(DataError, match=what) as caught:
         load(tmp_path, dataset("t.xlsx"), SCHEMA)
     assert "no zip" not in str(caught.value)
+
+
+def test_a_cell_far_away_is_refused_before_a_table_is_made(tmp_path):
+    """1 KB whose last cell is filled ended a serving party at each of its starts."""
+    write_far_excel(tmp_path / "t.xlsx", "XFD1048576")
+    what = "a sheet reaches to row 1,048,576 and column 16,384, .* delete what stands far away from the table"
+    with pytest.raises(DataError, match=what):
+        load(tmp_path, dataset("t.xlsx"), SCHEMA)
 
 
 def test_an_empty_sheet_is_refused(tmp_path):

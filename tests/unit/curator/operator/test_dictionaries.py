@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from protocol.errors import DataError, SchemaError
 from protocol.services.schema_draft import draft, summary
 from protocol.tables.schema import Schema
 from tests.support.documents import ROOT
-from tests.support.excel import write_excel
+from tests.support.excel import write_excel, write_far_excel
 
 REGISTRY = ROOT / "tests" / "vectors" / "dictionaries" / "registry.csv"
 MARK = "to be justified from public knowledge"
@@ -369,6 +370,8 @@ def test_forty_columns_are_drafted_in_a_moment(tmp_path, capsys):
         ("d.csv", "variable,type\n", "describes 0 columns; 1 to 2000 are expected"),
         ("d.json", "[", "this is not JSON that can be read"),
         ("d.json", "{}", 'this is no Table Schema: a list "fields" of objects with a "name" is expected'),
+        ("d.json", '{"fields": [{"name": "a"}], "primaryKey": 5}', '"primaryKey" is no name and no list of names'),
+        ("d.json", '{"resources": 5}', '"resources" is no list of tables'),
         ("d.sql", "SELECT 1", "the file creates the tables none; choose one by --table"),
         ("d.sql", "CREATE TABLE t (\n)", "describes 0 columns"),
         ("d.xlsx", "no zip", "not a readable Excel file"),
@@ -381,6 +384,40 @@ def test_what_is_no_dictionary_is_refused(tmp_path, capsys, name, content, what)
         file(tmp_path, name, content)
     assert main(["schemas", "draft", str(tmp_path / name)]) == 2
     assert what in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"constraints": {"maxLength": "x"}',
+        '"missingValues": [{"x": 1}]',
+        '"constraints": {"minimum": 1e999999, "maximum": -1e999999}',
+    ],
+)
+def test_words_of_other_types_in_a_frictionless_schema_are_passed_over(tmp_path, more):
+    path = file(tmp_path, "d.json", f'{{"fields": [{{"name": "a", {more}}}]}}')
+    assert [column.name for column in read_dictionary(path).columns] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("d.sql", "CREATE TABLE t (a int, " + "/*" * 300_000 + " b int);"),
+        ("d.sql", "CREATE TABLE t (a int " + "a" * 100_000 + ",\n b int);"),
+        ("d.csv", 'variable,type,values\na,factor,"1' + " " * 120_000 + 'x"\n'),
+    ],
+)
+def test_a_long_text_takes_no_time(tmp_path, name, text):
+    path, began = file(tmp_path, name, text), process_time()
+    assert read_dictionary(path).columns[0].name == "a"
+    assert process_time() - began < 10
+
+
+@pytest.mark.parametrize("last", ["XFD1048576", "CV1048576"])
+def test_a_cell_far_away_is_refused_before_a_table_is_made(tmp_path, last):
+    write_far_excel(tmp_path / "d.xlsx", last)
+    with pytest.raises(DataError, match="a sheet reaches to row 1,048,576 and column"):
+        read_dictionary(tmp_path / "d.xlsx")
 
 
 def test_a_file_of_rows_is_no_dictionary(tmp_path):

@@ -80,6 +80,13 @@ def test_a_schema_of_no_data_set_is_refused(tmp_path, fake):
     assert "has no data set with the schema" in refused_because(party, fake)
 
 
+def test_terms_are_not_worked_out_for_a_schema_of_no_data_set(tmp_path, fake, monkeypatch):
+    party = Party(make_home(tmp_path / "home", 0, fake, schema=MIXED), 0, fake)
+    fake.start(run_terms(schema=BITS))
+    monkeypatch.setattr(invitation, "agree", lambda *_: 1 / 0)
+    assert "has no data set with the schema" in refused_because(party, fake)
+
+
 def test_a_roster_without_this_party_is_refused(tmp_path, fake):
     party = Party(make_home(tmp_path / "home", 3, fake, rows=(*ROWS, 5)), 3, fake)
     fake.start(run_terms())

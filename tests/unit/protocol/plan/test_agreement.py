@@ -301,3 +301,17 @@ def test_more_variables_than_can_be_worked_with_are_refused_at_once(schema, wish
     text = refusal(changed(plan, schema_hash=schema.hash, picks=(0, 0, len(schema.names))), schema)
     assert words in text
     assert process_time() - began < 2
+
+
+def test_more_parties_than_can_run_it_are_refused_before_their_keys_are_looked_at():
+    """20,000 members and 2,000 attributes took a party minutes and more than 1 GB."""
+    plan = plan_of()
+    many = tuple(plan.members[0].model_copy(update={"name": f"party-{number}"}) for number in range(1001))
+    words = "the plan has 1,001 parties, at most 1,000 can run it: leave some out"
+    assert refusal(changed(plan, members=many)) == words
+
+
+def test_more_charges_than_can_be_worked_out_are_refused(monkeypatch):
+    monkeypatch.setattr("protocol.run.agreement.MOST_CHARGES", 3 * len(BITS.attributes) - 1)
+    monkeypatch.setattr("protocol.run.agreement.terms_of", None)
+    assert "whose product" in refusal(plan_of())
