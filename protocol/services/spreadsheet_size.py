@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from protocol.errors import DataError
 
-_MOST_BYTES = 1 << 30  # of all parts, unpacked
+MOST_BYTES = 1 << 30  # of all parts, unpacked
 _LONGEST_TAG = 1 << 20
 _PIECE = 1 << 18
 _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
@@ -30,7 +30,7 @@ def check_size(source: str, file: IO[bytes], most_cells: int) -> None:
     """Refuse a file with a sheet that spans too many cells. A file that is no zip (.xls) is not looked at."""
     try:
         with ZipFile(file) as parts:
-            left = _MOST_BYTES
+            left = MOST_BYTES
             for part in parts.infolist():
                 pieces = _Pieces(source, parts, part, left)
                 rows, columns = _extent(part.filename.lower(), pieces)
@@ -61,7 +61,7 @@ class _Pieces:
             while piece := file.read(_PIECE):
                 self.left -= len(piece)
                 if self.left < 0:
-                    raise DataError(f"{self._source}: unpacks to more than {_MOST_BYTES >> 30} GB; split it")
+                    raise DataError(f"{self._source}: unpacks to more than {MOST_BYTES >> 30} GB; split it")
                 yield piece
 
 

@@ -13,23 +13,25 @@ from hypothesis import strategies as st
 from tests.simulation.schedules import WAYS, all_kinds, composed, drawn, kind_of
 from tests.simulation.trial import judge, tally, usual
 from tests.simulation.world import staged
-from tests.support.effort import examples
 
 QUICKEST = "parameters alone"
 # How many schedules of each kind of run: more of the quicker ones.
 NUMBERS = dict.fromkeys(WAYS, 4) | {QUICKEST: 380, "independent": 40, "guided, local": 10}
 FOUND_BY_HYPOTHESIS = 10
 assert sum(NUMBERS.values()) + FOUND_BY_HYPOTHESIS >= 500
+AT_ONCE = 20  # in one test, so that several processes share the work
+BATCHES = [
+    (way, range(start, min(start + AT_ONCE, NUMBERS[way]))) for way in WAYS for start in range(0, NUMBERS[way], AT_ONCE)
+]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_no_schedule_fails(way: str) -> None:
+@pytest.mark.parametrize(("way", "numbers"), BATCHES, ids=[f"{way}, {numbers[0]}" for way, numbers in BATCHES])
+def test_no_schedule_fails(way: str, numbers: range) -> None:
     with staged():
-        schedules = [drawn(way, number, usual(way)) for number in range(examples(4 * NUMBERS[way]))]
-        assert tally(schedules).trials == len(schedules)
+        assert tally([drawn(way, number, usual(way)) for number in numbers]).trials == len(numbers)
 
 
-@settings(max_examples=examples(4 * FOUND_BY_HYPOTHESIS), deadline=None)
+@settings(max_examples=FOUND_BY_HYPOTHESIS, deadline=None)
 @given(way=st.sampled_from([*WAYS]), random=st.randoms(use_true_random=False))
 def test_hypothesis_finds_no_schedule_that_fails(way: str, random: Random) -> None:
     """It would show the simplest one, and try it again."""

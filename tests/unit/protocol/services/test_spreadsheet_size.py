@@ -79,7 +79,7 @@ def test_records_of_binary_excel():
 
 
 def test_what_unpacks_to_too_much_is_refused_whatever_it_says_of_itself(monkeypatch):
-    monkeypatch.setattr(spreadsheet_size, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(spreadsheet_size, "MOST_BYTES", 1 << 20)
     file = zipped({"xl/media/a.png": bytes(2 << 20)})
     assert "unpacks to more than" in refused(file)
     size = (2 << 20).to_bytes(4, "little")
