@@ -61,6 +61,7 @@ def test_signing_in_and_out(home: Cluster, watched: Watched) -> None:
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_a_schema_is_checked_compared_and_published(home: Cluster, operator: Watched) -> None:
     page = operator.page
     page.get_by_role("link", name="Schemas").click()
@@ -90,6 +91,7 @@ def test_a_schema_is_checked_compared_and_published(home: Cluster, operator: Wat
     operator.look("schemas-problems")
 
 
+@pytest.mark.exhaustive
 def test_a_party_gets_a_code_enrols_and_is_revoked(home: Cluster, operator: Watched) -> None:
     page = operator.page
     page.get_by_role("link", name="Parties").click()
@@ -113,6 +115,7 @@ def test_a_party_gets_a_code_enrols_and_is_revoked(home: Cluster, operator: Watc
     operator.look("parties")
 
 
+@pytest.mark.exhaustive
 def test_a_plan_answers_while_it_is_moved(home: Cluster, operator: Watched) -> None:
     page = operator.page
     page.get_by_role("link", name="Plan a run").first.click()
@@ -159,6 +162,7 @@ def test_what_is_typed_while_the_scripts_still_load_counts(home: Cluster, operat
     assert page.get_by_label("Epsilon", exact=True).input_value() == "4/5"
 
 
+@pytest.mark.exhaustive
 def test_what_a_plan_says_is_what_the_interface_says(home: Cluster, operator: Watched) -> None:
     page = operator.page
     page.goto(f"{home.url}/plan?schema={home.schema.hash}&epsilon=6/5&party=Nord&party=S%C3%BCd+Klinik")
@@ -245,6 +249,7 @@ def test_a_run_is_planned_watched_and_its_result_fetched(home: Cluster, operator
     operator.look("runs")
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_cancelled_only_after_a_second_word(home: Cluster, operator: Watched) -> None:
     run = home.begin("Nord", ASKS)
     page = operator.open(f"{home.url}/runs/{run}")
@@ -261,6 +266,7 @@ def test_a_run_is_cancelled_only_after_a_second_word(home: Cluster, operator: Wa
     operator.look("run-cancelled")
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_refused_says_by_whom_and_what_to_do(home: Cluster, operator: Watched) -> None:
     run = home.begin("Nord", ASKS)
     page = operator.open(f"{home.url}/runs/{run}")
@@ -273,6 +279,7 @@ def test_a_run_that_is_refused_says_by_whom_and_what_to_do(home: Cluster, operat
     operator.look("run-refused")
 
 
+@pytest.mark.exhaustive
 def test_a_party_that_is_away_is_named_and_the_run_ends_without_it(home: Cluster, operator: Watched) -> None:
     site = home.sites["Süd Klinik"]
     site.running.stop()
@@ -291,6 +298,7 @@ def test_a_party_that_is_away_is_named_and_the_run_ends_without_it(home: Cluster
         home.serve("Süd Klinik")
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_fails_names_who_is_at_fault(home: Cluster, operator: Watched) -> None:
     home.add("leaves")
     home.acquaint("Nord", "leaves")

@@ -81,6 +81,7 @@ def operator(server: tuple[str, str], watched: Watched) -> Watched:
     return watched
 
 
+@pytest.mark.exhaustive
 def test_thirty_parties_are_listed_and_found(server: tuple[str, str], operator: Watched) -> None:
     page = operator.open(f"{server[0]}/parties")
     rows = page.locator("#found > tr")
@@ -103,6 +104,7 @@ def test_a_run_of_thirty_parties_is_one_grid(desk: Desk, server: tuple[str, str]
     expect(page.get_by_role("status")).to_contain_text("Cancelled")
 
 
+@pytest.mark.exhaustive
 def test_a_plan_over_two_hundred_attributes_answers(server: tuple[str, str], operator: Watched) -> None:
     wide = wide_schema()
     page = operator.open(f"{server[0]}/plan?schema={wide.hash}&epsilon=2&noise=local")
@@ -114,6 +116,7 @@ def test_a_plan_over_two_hundred_attributes_answers(server: tuple[str, str], ope
     expect(stages).to_contain_text("Models", timeout=60_000)
 
 
+@pytest.mark.exhaustive
 def test_the_list_of_five_hundred_runs_is_a_page_of_fifty(
     desk: Desk, server: tuple[str, str], operator: Watched
 ) -> None:

@@ -55,6 +55,7 @@ def sign_in(watched: Watched, owner: Served) -> Any:
     return page
 
 
+@pytest.mark.exhaustive
 def test_every_page_is_looked_at(owner: Served, watched: Watched) -> None:
     page = sign_in(watched, owner)
     watched.look("owner-overview")
@@ -70,6 +71,7 @@ def test_every_page_is_looked_at(owner: Served, watched: Watched) -> None:
     watched.look("owner-request-over")
 
 
+@pytest.mark.exhaustive
 def test_a_schema_is_edited_checked_compared_and_downloaded(owner: Served, watched: Watched) -> None:
     page = sign_in(watched, owner)
     page.get_by_role("link", name="Schema").click()
@@ -130,6 +132,7 @@ def test_a_request_is_refused_with_a_reason(owner: Served, watched: Watched, fak
     page.get_by_text("No open requests.").wait_for()
 
 
+@pytest.mark.exhaustive
 def test_the_log_is_searched(owner: Served, watched: Watched) -> None:
     page = sign_in(watched, owner)
     page.get_by_role("link", name="Audit log").click()
@@ -140,6 +143,7 @@ def test_the_log_is_searched(owner: Served, watched: Watched) -> None:
     watched.check_access("the log, searched")
 
 
+@pytest.mark.exhaustive
 def test_the_published_table_is_compared_here(owner: Served, watched: Watched, fake: FakeCurator) -> None:
     page = sign_in(watched, owner)
     page.get_by_role("link", name="run-1", exact=True).click()
@@ -152,6 +156,7 @@ def test_the_published_table_is_compared_here(owner: Served, watched: Watched, f
     assert [one for one in fake.requests if "table" in one] == ["GET /v1/runs/run-1/table.csv"]
 
 
+@pytest.mark.exhaustive
 def test_signing_out_and_used_addresses(owner: Served, watch: Callable[..., Watched]) -> None:
     first = watch()
     address = owner.address()
@@ -169,6 +174,7 @@ def test_signing_out_and_used_addresses(owner: Served, watch: Callable[..., Watc
     page.get_by_role("heading", name="Sign in").wait_for()
 
 
+@pytest.mark.exhaustive
 def test_a_curator_that_is_away_and_rules_that_changed_are_said(
     owner: Served, watched: Watched, fake: FakeCurator
 ) -> None:
@@ -187,6 +193,7 @@ def test_a_curator_that_is_away_and_rules_that_changed_are_said(
     watched.look("owner-away")
 
 
+@pytest.mark.exhaustive
 def test_two_hundred_columns_long_names_and_other_scripts(tmp_path: Path, watched: Watched, fake: FakeCurator) -> None:
     names = [f"{ARABIC} {i}" if i % 3 == 0 else f"{LONG} {i}" if i % 3 == 1 else f"é{i}" for i in range(200)]
     values = ["ja, regelmäßig und seit langem", "لا", "no"]
@@ -215,6 +222,7 @@ def test_two_hundred_columns_long_names_and_other_scripts(tmp_path: Path, watche
         watched.look("owner-hard-request")
 
 
+@pytest.mark.exhaustive
 def test_pages_are_quick_with_five_hundred_runs(tmp_path: Path, fake: FakeCurator, watched: Watched) -> None:
     party = with_history(tmp_path, fake)[0]
     for number in range(500):

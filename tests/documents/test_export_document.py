@@ -17,6 +17,8 @@ from protocol.tables.schema import Schema
 from tests.documents.test_readme import free_ports
 from tests.support.documents import blocks, document
 
+pytestmark = pytest.mark.exhaustive  # three hospitals and all commands of a page take a minute
+
 PAGE = document("docs/from-export-to-table.md")
 ROWS = 4500
 

@@ -44,6 +44,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "out/second/manifest.json").is_file()
 
 
+@pytest.mark.exhaustive
 def test_the_service_runs_step_by_step_as_written(tmp_path: Path) -> None:
     """With free ports instead of the README's, so that tests can run beside each other."""
     (script,) = blocks(README, "bash")

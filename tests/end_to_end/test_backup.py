@@ -44,6 +44,7 @@ def emptied(site: Site) -> None:
     shutil.move(site.home.with_name("table.csv"), site.home / "patients.csv")
 
 
+@pytest.mark.exhaustive
 def test_a_restored_party_serves_nothing_until_the_missing_charges_are_acknowledged(
     home: Cluster, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_partys_backup_holds_no_row_and_is_its_owners_alone(home: Cluster, tmp
     home.until(run, "finished")
 
 
+@pytest.mark.exhaustive
 def test_a_restored_curator_asks_again_and_nobody_spends_twice(home: Cluster, tmp_path: Path) -> None:
     file, folder = tmp_path / "curator.backup", home.folder / "curator"
     finished = home.finished(*PARTIES)

@@ -212,6 +212,7 @@ def test_bad_rows_are_nobodys_business(home: Cluster, bad: str) -> None:
     write_table(site)
 
 
+@pytest.mark.exhaustive
 def test_files_that_cannot_be_read_are_nobodys_business(home: Cluster) -> None:
     site = home.sites["Bad"]
     table = site.home / "patients.csv"

@@ -15,6 +15,7 @@ from protocol.run.synthesis import synthetic_codes
 from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
+from tests.support.effort import mostly_exhaustive
 from tests.support.small_runs import BITS, MIXED, NO_NOISE, identity, pooled, random_codes, terms_of
 
 METHODS = ("dp-subn", "dp-ccbn", "independent")
@@ -60,7 +61,7 @@ def combinations_of() -> Iterator[tuple[str, str, str, str]]:
             yield method, noise, update, encoding
 
 
-@pytest.mark.parametrize("parties", [2, 3, 4])
+@pytest.mark.parametrize("parties", mostly_exhaustive([2, 3, 4], {1}))
 @pytest.mark.parametrize(("method", "noise", "update", "encoding"), list(combinations_of()))
 def test_every_combination_runs_with_real_cryptography(method, noise, update, encoding, parties):
     done, _ = run(MIXED, parties, True, method=method, noise=noise, update=update, encoding=encoding)
@@ -68,11 +69,11 @@ def test_every_combination_runs_with_real_cryptography(method, noise, update, en
     check_rows(done, MIXED)
 
 
-@pytest.mark.parametrize("insiders", [0, 1, 2])
+@pytest.mark.parametrize("insiders", mostly_exhaustive([0, 1, 2], {1}))
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("update", ["accumulate", "joint"])
 @pytest.mark.parametrize("choice", ["permute-and-flip", "exponential"])
-@pytest.mark.parametrize("score", ["I", "F", "R"])
+@pytest.mark.parametrize("score", mostly_exhaustive(["I", "F", "R"], {2}))
 def test_every_combination_runs_without_cryptography(insiders, noise, update, choice, score):
     wishes = {"insiders": insiders, "noise": noise, "update": update, "choice": choice, "score": score}
     done, _ = run(BITS, 3, False, rounds=3, **wishes)

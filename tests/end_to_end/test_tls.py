@@ -88,6 +88,7 @@ def party_refusal(home: Cluster, name: str, code: int = 3) -> str:
 # Trusted
 
 
+@pytest.mark.exhaustive
 def test_host_names_and_addresses_both_work(secure: Cluster) -> None:
     assert {site.cli("peers")["name"] for site in secure.sites.values()} == set(PARTIES)
     port = secure.url.rpartition(":")[2]
@@ -165,6 +166,7 @@ def test_a_certificate_for_another_name_is_refused(refreshed: Cluster) -> None:
     assert "its certificate is for other names" in refusal(refreshed)
 
 
+@pytest.mark.exhaustive
 def test_an_expired_certificate_is_refused_until_it_is_renewed(refreshed: Cluster) -> None:
     old = utc_now() - timedelta(days=SERVER_DAYS + 2)
     put(refreshed, new_server_certificate(own_ca(refreshed), ["localhost", "127.0.0.1"], old))
@@ -191,6 +193,7 @@ def test_nobody_is_talked_down_to_http(secure: Cluster, tmp_path: Path) -> None:
         toml.write_text(right)
 
 
+@pytest.mark.exhaustive
 def test_plain_http_stays_on_this_machine(tmp_path: Path) -> None:
     home = tmp_path / "curator"
     assert command("subn-curator", "init", "--home", home).returncode == 0
@@ -239,6 +242,7 @@ def test_somebody_in_between_cannot_put_his_own_ca_into_an_enrolment(secure: Clu
 # A proxy in front
 
 
+@pytest.mark.exhaustive
 def test_a_proxy_that_terminates_tls_may_stand_in_front(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", env={"SUBN_CURATOR_BEHIND_PROXY": "127.0.0.1"}) as home:
         plain, own = home.url, Certificates(tmp_path / "c" / "curator")

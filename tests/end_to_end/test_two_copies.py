@@ -71,6 +71,7 @@ def check_answered_once(home: Cluster, run: str, name: str) -> None:
     assert held >= set(taken.items())
 
 
+@pytest.mark.exhaustive
 def test_of_two_live_copies_one_answers_and_the_other_stops_until_its_owner_knows(home: Cluster) -> None:
     original, copy = home.sites["Nord"], copied(home, "Nord")
     start(home, copy)

@@ -39,7 +39,7 @@ def test_the_moments_below_are_all_there_are(tmp_path, monkeypatch):
     assert fate.seen == MOMENTS
 
 
-@pytest.mark.parametrize(("who", "moment"), mostly_exhaustive(EACH, range(0, len(EACH), 4)))
+@pytest.mark.parametrize(("who", "moment"), mostly_exhaustive(EACH, range(0, len(EACH), 8)))
 def test_one_death(tmp_path, monkeypatch, who, moment):
     fate = Fate((who, moment))
     live(tmp_path, fate, monkeypatch)
@@ -76,6 +76,7 @@ deaths = st.tuples(st.sampled_from([CURATOR, "party-1", "party-2", "party-3"]), 
 common = settings(deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.exhaustive
 @settings(common, max_examples=examples(40))
 @given(several=st.lists(deaths, min_size=2, max_size=8))
 def test_many_deaths_in_one_run(monkeypatch, several):
@@ -90,7 +91,7 @@ def test_many_deaths_with_encrypted_sums(monkeypatch, small_secret, several):
         live(Path(folder), Fate(*several), patch, (30, 20, 10), OneKey(small_secret), noise="selected")
 
 
-@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("every", mostly_exhaustive([1, 2, 3], {1}))
 def test_who_dies_again_and_again_still_finishes(tmp_path, monkeypatch, every):
     """No moment may need the one before it in the same process."""
     rhythm = range(every, 200, every + 1)

@@ -9,6 +9,7 @@ from curator.errors import StoreUnavailable
 from tests.faults.processes import CURATOR
 from tests.support.api import with_api
 from tests.support.curator import Desk
+from tests.support.effort import mostly_exhaustive
 
 NO_LIMIT = resource.RLIM_INFINITY
 PLAIN = {"noise": "distributed"}
@@ -37,7 +38,7 @@ def what_party_says(cluster, name, words):
     cluster.until(found)
 
 
-@pytest.mark.parametrize("step", ["joining", "correlations", "update/1"])
+@pytest.mark.parametrize("step", mostly_exhaustive(["joining", "correlations", "update/1"], {1}))
 def test_a_party_without_room_holds_the_run_and_says_why(cluster, step):
     full_from(cluster, "party-1", step)
     run = cluster.begin(**PLAIN)
@@ -48,7 +49,7 @@ def test_a_party_without_room_holds_the_run_and_says_why(cluster, step):
     cluster.finishes(run)
 
 
-@pytest.mark.parametrize("step", ["joining", "initial/1", "parameters"])
+@pytest.mark.parametrize("step", mostly_exhaustive(["joining", "initial/1", "parameters"], {0}))
 def test_a_curator_without_room_pauses_and_says_so(cluster, step):
     full_from(cluster, CURATOR, step)
     run = cluster.begin(**PLAIN)
@@ -63,6 +64,7 @@ def test_a_curator_without_room_pauses_and_says_so(cluster, step):
     assert kinds.count("paused") == kinds.count("resumed") >= 1
 
 
+@pytest.mark.exhaustive
 def test_results_that_cannot_be_written_are_written_later(cluster):
     runs, aside = cluster.home / "runs", cluster.home / "aside"
     runs.mkdir(exist_ok=True)
@@ -75,6 +77,7 @@ def test_results_that_cannot_be_written_are_written_later(cluster):
     cluster.finishes(run)
 
 
+@pytest.mark.exhaustive
 def test_a_party_killed_without_room_goes_on_when_there_is_room(cluster):
     full_from(cluster, "party-1", "correlations")
     run = cluster.begin(**PLAIN)

@@ -32,7 +32,7 @@ def restarted_and_finished(cluster, run):
 
 
 @pytest.mark.parametrize(
-    ("victim", "step", "moment"), mostly_exhaustive(generated(seed=1, count=21), range(len(STEPS)))
+    ("victim", "step", "moment"), mostly_exhaustive(generated(seed=1, count=21), range(0, len(STEPS), 2))
 )
 def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
     trap = Trap(cluster, victim, step, moment)
@@ -42,7 +42,7 @@ def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
     restarted_and_finished(cluster, run)
 
 
-@pytest.mark.parametrize("delay", mostly_exhaustive(DELAYS, range(0, len(DELAYS), 3)))
+@pytest.mark.parametrize("delay", mostly_exhaustive(DELAYS, {3}))
 @pytest.mark.parametrize("victim", [CURATOR, "party-1"])
 def test_killed_at_some_moment(cluster, victim, delay):
     run = cluster.begin()
@@ -63,7 +63,7 @@ def test_everybody_is_killed_at_once(cluster):
     cluster.finishes(run)
 
 
-@pytest.mark.parametrize(("victim", "step", "moment"), mostly_exhaustive(generated(seed=2, count=5), range(2)))
+@pytest.mark.parametrize(("victim", "step", "moment"), mostly_exhaustive(generated(seed=2, count=5), {1}))
 def test_killed_with_encrypted_sums(cluster, victim, step, moment):
     trap = Trap(cluster, victim, step, moment)
     run = cluster.begin(noise="selected")

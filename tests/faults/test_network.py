@@ -8,6 +8,7 @@ import pytest
 
 from tests.faults.processes import CURATOR
 from tests.faults.proxy import Lost
+from tests.support.effort import mostly_exhaustive
 
 PARTIES = ["party-1", "party-2"]
 
@@ -46,6 +47,7 @@ def spoiled_by(cluster, count, kind, spoil):
     return some
 
 
+@pytest.mark.exhaustive
 def test_answers_cut_in_the_middle(cluster):
     some = Some(6, is_task)
     cluster.proxy.cut_at = lambda exchange: len(exchange.answer) // 2 if some(exchange) else None
@@ -55,6 +57,7 @@ def test_answers_cut_in_the_middle(cluster):
     assert any(cluster.said(name, "does not answer") for name in PARTIES)
 
 
+@pytest.mark.exhaustive
 def test_slow_answers(cluster):
     some = spoiled_by(cluster, 6, lambda exchange: is_task(exchange) or is_answer(exchange), lambda _: time.sleep(0.7))
     cluster.finishes(cluster.begin())
@@ -100,7 +103,7 @@ def without_sense(exchange):
 SPOILED = [another_task, unsigned, wrongly_packed, by_a_gateway, elsewhere, without_sense]
 
 
-@pytest.mark.parametrize("spoil", SPOILED)
+@pytest.mark.parametrize("spoil", mostly_exhaustive(SPOILED, {0}))
 @pytest.mark.parametrize("kind", [is_task, is_answer])
 def test_what_is_forged_on_the_way_is_not_believed(cluster, spoil, kind):
     some = spoiled_by(cluster, 3, kind, spoil)
@@ -123,6 +126,7 @@ def test_requests_that_the_network_repeats_count_once(cluster):
     assert some.left == 0
 
 
+@pytest.mark.exhaustive
 def test_connections_refused_for_a_while_are_tried_with_growing_patience(cluster):
     run = cluster.begin()
     begun = {name: cluster.log(name).stat().st_size for name in PARTIES}

@@ -20,6 +20,7 @@ from party.home import keys, settings
 from protocol.messages.signatures import RECEIPT, receipt_text
 from tests.faults.processes import CURATOR
 from tests.faults.trap import Trap
+from tests.support.effort import mostly_exhaustive
 
 
 def account(cluster, name):
@@ -38,6 +39,7 @@ def all_settled(cluster, run, names):
 # Late, gone
 
 
+@pytest.mark.exhaustive
 def test_a_party_that_is_late_holds_the_run_visibly(cluster):
     cluster.kill("party-2")
     run = cluster.begin()
@@ -50,7 +52,7 @@ def test_a_party_that_is_late_holds_the_run_visibly(cluster):
     cluster.finishes(run)
 
 
-@pytest.mark.parametrize(("step", "unheard"), [("joining", "0"), ("initial/2", "3/20")])
+@pytest.mark.parametrize(("step", "unheard"), mostly_exhaustive([("joining", "0"), ("initial/2", "3/20")], {1}))
 def test_a_party_that_vanishes_is_named_and_frees_the_others(cluster, step, unheard):
     """What it answered and nobody heard stays spent: the bytes may have been seen on the way."""
     before = {name: account(cluster, name) for name in cluster.names}
@@ -167,8 +169,10 @@ def table_of(cluster, run):
     return sha256((cluster.home / "runs" / run / "table.csv").read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("parties_too", [False, True])
-@pytest.mark.parametrize(("copied_at", "lost_at"), [("joining", "update/2"), ("correlations", "parameters")])
+@pytest.mark.parametrize("parties_too", mostly_exhaustive([False, True], {1}))
+@pytest.mark.parametrize(
+    ("copied_at", "lost_at"), mostly_exhaustive([("joining", "update/2"), ("correlations", "parameters")], {1})
+)
 def test_a_curator_set_back_is_told_everything_again(cluster, tmp_path, copied_at, lost_at, parties_too):
     database, copy = cluster.home / "curator.db", tmp_path / "curator.db"
     first = Trap(cluster, CURATOR, copied_at, "after, but heard")
@@ -187,6 +191,7 @@ def test_a_curator_set_back_is_told_everything_again(cluster, tmp_path, copied_a
     cluster.finishes(run)
 
 
+@pytest.mark.exhaustive
 def test_a_curator_set_back_behind_the_end_of_a_run_ends_it_again_alike(cluster, tmp_path):
     database, copy = cluster.home / "curator.db", tmp_path / "curator.db"
     trap = Trap(cluster, CURATOR, "update/1", "after, but heard")
@@ -213,7 +218,8 @@ def acknowledge(cluster, name):
 
 
 @pytest.mark.parametrize(
-    ("copied_at", "lost_at"), [(None, "joining"), ("joining", "initial/1"), ("joining", "parameters")]
+    ("copied_at", "lost_at"),
+    mostly_exhaustive([(None, "joining"), ("joining", "initial/1"), ("joining", "parameters")], {1}),
 )
 def test_a_ledger_set_back_serves_nobody_until_what_it_has_forgotten_is_charged(cluster, tmp_path, copied_at, lost_at):
     ledger, copy, run = cluster.homes["party-1"].ledger, tmp_path / "ledger.db", None

@@ -13,6 +13,7 @@ from protocol.stages.methods import METHODS
 from protocol.tables.schema import Schema
 from tests.simulation import homes
 from tests.simulation.exploration import Exploration, Key
+from tests.support.effort import mostly_exhaustive
 from tests.support.small_runs import random_codes, terms_of
 
 ROWS = homes.ROWS
@@ -57,7 +58,7 @@ def explored(plan: str) -> Exploration:
     return Exploration(terms, random_codes(schema, ROWS), homes.secret())
 
 
-@pytest.fixture(params=PLANS)
+@pytest.fixture(params=mostly_exhaustive(PLANS, range(0, len(PLANS), 5)))
 def plan(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -119,6 +119,7 @@ def test_a_plan_costs_nothing_and_says_what_the_run_will_cost(home: Cluster) -> 
     assert answer.json()["price"] == {record.name: str(record.spent) for record in manifest.parties}
 
 
+@pytest.mark.exhaustive
 def test_a_finished_run_frees_what_was_set_aside(home: Cluster) -> None:
     run = home.finished(*THREE)
     site = home.sites["Nord"]
@@ -209,6 +210,7 @@ def test_the_event_stream_is_taken_up_where_it_broke(home: Cluster) -> None:
 # Many parties
 
 
+@pytest.mark.exhaustive
 def test_seven_and_ten_parties(tmp_path: Path) -> None:
     names = [f"party-{number}" for number in range(10)]
     with cluster(tmp_path / "many") as many:

@@ -332,6 +332,7 @@ def test_labels_name_what_sets_runs_apart():
     assert {one.label for one in means(records)} == {"DP-SUBN, joint", "DP-SUBN, replace", "DP-CCBN"}
 
 
+@pytest.mark.exhaustive
 def test_figures_are_drawn_for_every_axis_and_table(world, capsys):
     views = "[[views]]\ndesign = ['nocd', 'pairs']\nepsilon = [0.5, 2]"
     (world / "g.toml").write_text(HEAD + RUNS + views)
