@@ -40,16 +40,22 @@ def _with_client(chosen: argparse.Namespace, run: Command) -> int:
     key_file = chosen.key_file or os.environ.get("SUBN_KEY_FILE")
     if not key_file:
         raise OperatorError("no operator key: give --key-file or SUBN_KEY_FILE (subn-curator init printed the key)")
-    key = Path(key_file).read_text(encoding="utf-8").strip()
-    if not key.isascii() or not key.isprintable() or not key:
-        raise OperatorError(f"{key_file} holds no operator key: one line of letters and digits is expected")
+    key = key_in(key_file)
     from curator.operator.client import CuratorClient  # imports httpx, for which no help should wait
 
-    with CuratorClient(url, key, ca=_ca(chosen.ca_file or os.environ.get("SUBN_CA_FILE"))) as client:
+    with CuratorClient(url, key, ca=ca_in(chosen.ca_file or os.environ.get("SUBN_CA_FILE"))) as client:
         return run(client, chosen)
 
 
-def _ca(file: Path | str | None) -> str:
+def key_in(file: Path | str) -> str:
+    """Return the operator's key that a file holds."""
+    key = Path(file).read_text(encoding="utf-8", errors="replace").strip()
+    if not key.isascii() or not key.isprintable() or not key:
+        raise OperatorError(f"{file} holds no operator key: one line of letters and digits is expected")
+    return key
+
+
+def ca_in(file: Path | str | None) -> str:
     """Return the text of the CA's certificate, or an empty text to trust the machine's own CAs."""
     if not file:
         return ""

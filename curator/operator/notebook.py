@@ -27,7 +27,7 @@ from crypto.randomness import Stream
 from curator import interface
 from curator.errors import CuratorUnreachable
 from curator.operator.client import CuratorClient
-from curator.operator.line import DEFAULT_URL
+from curator.operator.line import DEFAULT_URL, ca_in, key_in
 from curator.operator.plan_options import as_json
 from curator.operator.progress import Screen, describe_plan, describe_run
 from curator.operator.schema_files import schema_text
@@ -95,10 +95,8 @@ class Curator:
         file = key_file or os.environ.get("SUBN_KEY_FILE")
         if not file:
             raise OperatorError("no operator key: give key_file or SUBN_KEY_FILE (subn-curator init printed the key)")
-        key = Path(file).read_text(encoding="utf-8").strip()
-        authority = ca_file or os.environ.get("SUBN_CA_FILE")
-        ca = Path(authority).read_text(encoding="utf-8") if authority else ""
-        self._client = CuratorClient(url or os.environ.get("SUBN_URL") or DEFAULT_URL, key, ca=ca)
+        ca = ca_in(ca_file or os.environ.get("SUBN_CA_FILE"))
+        self._client = CuratorClient(url or os.environ.get("SUBN_URL") or DEFAULT_URL, key_in(file), ca=ca)
 
     def __enter__(self) -> "Curator":
         return self

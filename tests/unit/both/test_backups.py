@@ -6,6 +6,7 @@ import subprocess
 import sysconfig
 import tarfile
 import threading
+from contextlib import closing
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -282,6 +283,25 @@ def written(to: Path, members: dict[str, bytes]) -> Path:
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
     return to
+
+
+def everything_in(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of the last change of every file and folder; a new file changes its folder."""
+    return {
+        str(one): (one.stat().st_size, one.stat().st_mtime_ns)
+        for one in (folder, *folder.rglob("*"))
+        if not one.name.endswith("-shm")  # is shared memory, and as long as the service has made it
+    }
+
+
+def test_a_home_without_room_is_backed_up_elsewhere(home: Home, desk: Desk, tmp_path: Path) -> None:
+    """A backup writes nothing into a home that is being served, not even for a moment."""
+    with closing(Ledger.open(home.ledger)) as ledger:
+        assert ledger.requests()
+        before = everything_in(home.path), everything_in(desk.settings.home)
+        backup.make(home, tmp_path / "a party's")
+        curators.make(desk.settings, tmp_path / "a curator's")
+        assert (everything_in(home.path), everything_in(desk.settings.home)) == before
 
 
 @pytest.mark.parametrize("program", ["subn-party", "subn-curator"])

@@ -148,6 +148,19 @@ def test_a_log_that_was_changed_is_put_aside_first(fake: FakeCurator, answered: 
     party.killed().turns(0, start=True)
 
 
+@pytest.mark.parametrize("damaged", [b"not JSON\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"7\n"])
+def test_a_log_with_a_line_that_is_no_entry_keeps_the_party_from_serving(
+    fake: FakeCurator, answered: tuple[Party, Party], damaged: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    party = answered[0].killed()
+    lines = party.home.audit.read_bytes().splitlines(keepends=True)
+    party.home.audit.write_bytes(b"".join([*lines[:-1], damaged, lines[-1]]))
+    with pytest.raises(RolledBack, match=rf"line {len(lines)}: is no entry of this log"):
+        party.turns(1, start=True)
+    assert main(["audit", "verify", "--home", str(party.home.path)]) == 1
+    assert f"line {len(lines)}: is no entry of this log" in capsys.readouterr().out
+
+
 def test_a_ledger_that_is_overwritten_while_it_is_served_lets_nothing_leave(
     fake: FakeCurator, parties: list[Party], tmp_path: Path
 ) -> None:

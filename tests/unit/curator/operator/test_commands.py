@@ -267,8 +267,9 @@ def test_what_is_missing_or_wrong_is_a_usage_error(shell: Shell, monkeypatch: py
         main(["get", "x", "--file", "secrets.txt"])
     (shell.folder / "key").write_text("wrong\n", encoding="utf-8")
     assert "operator's key is not valid here" in shell.run("parties", "list", code=2)
-    (shell.folder / "key").write_text("two\nlines\n", encoding="utf-8")
-    assert "holds no operator key" in shell.run("parties", "list", code=2)
+    for content in (b"two\nlines\n", b"\xff\xfe", "ä".encode()):
+        (shell.folder / "key").write_bytes(content)
+        assert "holds no operator key" in shell.run("parties", "list", code=2)
     monkeypatch.delenv("SUBN_KEY_FILE")
     assert "--key-file or SUBN_KEY_FILE" in shell.run("parties", "list", code=2)
 

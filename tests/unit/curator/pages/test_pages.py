@@ -13,6 +13,7 @@ from sqlalchemy import event
 from crypto.randomness import Stream
 from curator import interface
 from curator.accounts.sessions import LIFE_SECONDS
+from curator.errors import StoreUnavailable
 from curator.http.dependencies import COOKIE
 from curator.pages import plan_form
 from curator.pages.frame import POLICY
@@ -21,6 +22,7 @@ from curator.pages.run_grid import advice, grid
 from curator.pages.runs import rest_after
 from curator.rendering import formats
 from curator.runs.planner import Planner
+from curator.store.store import Store
 from protocol.errors import PlanError
 from protocol.options import Noise
 from protocol.plan.promises import not_promised, odds_factor, promises
@@ -28,6 +30,7 @@ from protocol.plan.step import StageName
 from protocol.stages.registry import labels
 from tests.support.api import BASE, Api, with_api
 from tests.support.curator import Desk
+from tests.support.curator_runs import outgoing
 from tests.support.small_runs import CITIES, plan_of
 
 PLAN = {"key_bits": "512", "noise": "distributed"}
@@ -518,6 +521,29 @@ def test_names_and_reasons_of_others_are_text_and_never_markup(tmp_path):
         assert "<b>" not in formats.exact_number("4/5")
     finally:
         desk.store.close()
+
+
+def test_a_run_that_a_damaged_database_holds_up_does_not_say_that_nothing_is_lost(desk, tmp_path, monkeypatch):
+    (tmp_path / "damaged.db").write_bytes(b"this is no database" * 1000)
+    with pytest.raises(StoreUnavailable) as damaged:
+        Store.open(f"sqlite:///{tmp_path / 'damaged.db'}")
+    run = desk.run(noise="distributed")
+    sent = outgoing(desk, 0)
+
+    def refuse():
+        raise damaged.value
+
+    async def story(api):
+        await sign_in(api)
+        with monkeypatch.context() as patch:
+            patch.setattr(desk.store, "writing", refuse)
+            with pytest.raises(StoreUnavailable):
+                desk.deliver(desk.parties[0], sent)
+            shown = (await api.http.get(f"/runs/{run}")).text
+        assert "what was stored since then is lost here" in shown
+        assert "othing is lost" not in shown
+
+    with_api(desk, story)
 
 
 # Numbers and words

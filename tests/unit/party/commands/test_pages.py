@@ -71,6 +71,15 @@ def test_another_homes_token_opens_nothing(party: Party, told: Any) -> None:
     assert "does not accept this home's local-token" in complaint
 
 
+@pytest.mark.parametrize("content", [b"", "ä".encode() * 32, b"\xff" * 64])
+def test_a_token_that_is_not_as_written_is_named(party: Party, told: Any, content: bytes) -> None:
+    (party.home.path / "local-token").write_bytes(content)
+    party.home.address.write_text("http://127.0.0.1:9\n")
+    code, said, complaint = told("page")
+    assert (code, said) == (2, "")
+    assert "local-token does not hold the token that this program wrote: remove the file" in complaint
+
+
 def test_the_comparison_on_the_command_line_is_the_pages(party: Party, told: Any, fake: FakeCurator) -> None:
     code, said, _ = told("compare", "run-1", "--json", "--guess", "b")
     assert code == 0
