@@ -25,7 +25,7 @@ def test_threats_are_numbered_and_each_says_who_what_which_and_what_remains() ->
         assert parts == ["Who", "What stops it", "Shown by", "What remains"], threat[:60]
 
 
-def tests_named_in(text: str) -> list[str]:
+def existing_tests_in(text: str) -> list[str]:
     """Paths of tests, each with the name of a test if one is named; every one exists."""
     named = re.findall(r"`(tests/[^`]+)`", text)
     for one in named:
@@ -38,13 +38,13 @@ def tests_named_in(text: str) -> list[str]:
 
 def test_every_test_that_is_named_exists() -> None:
     for threat in THREATS:
-        assert tests_named_in(threat.partition("**Shown by:**")[2]), threat[:60]
+        assert existing_tests_in(threat.partition("**Shown by:**")[2]), threat[:60]
 
 
 def test_everything_that_the_attacks_found_has_a_test_of_its_own() -> None:
     rows = re.findall(r"^\| (?!what was found|---|\*\*)(.+) \| (.+) \|$", section(TEXT, ATTACKS), re.MULTILINE)
     assert len(rows) > 70
-    named = [tests_named_in(test) for _, test in rows]
+    named = [existing_tests_in(test) for _, test in rows]
     assert all(len(tests) == 1 and "::" in tests[0] for tests in named)
     assert len({tests[0] for tests in named}) == len({what for what, _ in rows}) == len(rows)
 
