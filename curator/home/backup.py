@@ -37,6 +37,7 @@ _KIND, _VERSION = "dp-subn curator", 1
 _CHUNK = 1 << 20
 _DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
 _GROWING = (events, parties, schemas, operator_keys, codes, runs)  # tables to which rows are added
+_NO_SHARED_MEMORY = ("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")
 
 
 def make(settings: Settings, file: Path) -> dict[str, Any]:
@@ -138,14 +139,30 @@ def _copy_database(path: Path, copy: Path) -> None:
     """Copy the database as it is at one moment, even while a curator writes to it."""
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
     try:
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
+        with closing(sqlite3.connect(copy)) as target:
+            _copy_at_one_moment(path, target)
             target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
     except sqlite3.Error as error:
         raise StoreUnavailable(
             f"{path} cannot be copied to {copy.parent.parent} ({error}): nothing was written; make room there and try "
             "again"
         ) from error
+
+
+def _copy_at_one_moment(path: Path, target: sqlite3.Connection, locking: str = "NORMAL") -> None:
+    """Copy a database while others may write to it.
+
+    SQLite shares memory in a file beside the database, for which a full disk has no room. A service that runs has made
+    that file. If none runs, nobody is kept out by reading without it.
+    """
+    try:
+        with closing(sqlite3.connect(path)) as source:
+            source.execute(f"PRAGMA locking_mode = {locking}")
+            source.backup(target)
+    except sqlite3.OperationalError as error:
+        if locking == "EXCLUSIVE" or not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY):
+            raise
+        _copy_at_one_moment(path, target, "EXCLUSIVE")
 
 
 def _write(file: Path, members: dict[str, Path], contents: bytes) -> None:

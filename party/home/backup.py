@@ -40,6 +40,7 @@ _WAY_OUT = (
     "If its ledger is damaged, move it away (ledger.db, ledger.db-wal, ledger.db-shm), restore again, and charge what "
     "is missing with `subn-party ledger acknowledge`"
 )
+_NO_SHARED_MEMORY = ("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")
 
 
 def make(home: Home, file: Path) -> dict[str, Any]:
@@ -149,8 +150,8 @@ def _copy_database(path: Path, copy: Path) -> None:
         Ledger.open(path).close()
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))
     try:
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
+        with closing(sqlite3.connect(copy)) as target:
+            _copy_at_one_moment(path, target)
             target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
             # Privacy: they would open the masks of active runs. Without the rows, nobody could go on with them.
             target.execute("PRAGMA secure_delete = ON")
@@ -162,6 +163,22 @@ def _copy_database(path: Path, copy: Path) -> None:
             f"{path} cannot be copied to {copy.parent.parent} ({error}): nothing was written; make room there and try "
             "again"
         ) from error
+
+
+def _copy_at_one_moment(path: Path, target: sqlite3.Connection, locking: str = "NORMAL") -> None:
+    """Copy a database while others may write to it.
+
+    SQLite shares memory in a file beside the database, for which a full disk has no room. A service that runs has made
+    that file. If none runs, nobody is kept out by reading without it.
+    """
+    try:
+        with closing(sqlite3.connect(path)) as source:
+            source.execute(f"PRAGMA locking_mode = {locking}")
+            source.backup(target)
+    except sqlite3.OperationalError as error:
+        if locking == "EXCLUSIVE" or not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY):
+            raise
+        _copy_at_one_moment(path, target, "EXCLUSIVE")
 
 
 def _whole_lines(path: Path) -> bytes:

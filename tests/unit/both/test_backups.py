@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import sqlite3
 import subprocess
 import sysconfig
 import tarfile
@@ -302,6 +303,19 @@ def test_a_home_without_room_is_backed_up_elsewhere(home: Home, desk: Desk, tmp_
         backup.make(home, tmp_path / "a party's")
         curators.make(desk.settings, tmp_path / "a curator's")
         assert (everything_in(home.path), everything_in(desk.settings.home)) == before
+
+
+def test_a_home_without_room_for_shared_memory_is_backed_up_too(home: Home, desk: Desk, tmp_path: Path) -> None:
+    """SQLite needs 32 KiB beside a database that nobody serves; here a link that leads nowhere takes their place."""
+    desk.store.close()
+    for database in (home.ledger, desk.settings.home / "curator.db"):
+        Path(f"{database}-shm").symlink_to(tmp_path / "nowhere" / "shm")
+        with closing(sqlite3.connect(database)) as db, pytest.raises(sqlite3.OperationalError):
+            db.execute("SELECT * FROM sqlite_master")
+    backup.make(home, tmp_path / "a party's")
+    curators.make(desk.settings, tmp_path / "a curator's")
+    backup.restore(Home(tmp_path / "new"), tmp_path / "a party's")
+    assert known(Home(tmp_path / "new")) == ["run-1"]
 
 
 @pytest.mark.parametrize("program", ["subn-party", "subn-curator"])
