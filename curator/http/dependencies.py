@@ -4,7 +4,7 @@ It does not know how signatures and keys are checked (`curator.accounts.authenti
 """
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Query, Request, Security
@@ -13,6 +13,7 @@ from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBea
 
 from curator.accounts.authentication import SignedRequest
 from curator.errors import NotAuthenticated, WrongVersion
+from curator.http.signed_requests import target_of
 from curator.service import Service
 from protocol.messages.http import Enrolment
 from protocol.messages.signatures import (
@@ -116,7 +117,7 @@ def _signed_request(request: Request) -> SignedRequest:
         raise NotAuthenticated(f"the request is not signed: {', '.join(absent)} missing; parties sign every request")
     return SignedRequest(
         method=request.method,
-        target=_target(request.scope),
+        target=target_of(request.scope),
         body_digest=headers[DIGEST_HEADER],
         sender=_name(headers[PARTY_HEADER]),
         time_ms=headers[TIME_HEADER],
@@ -151,12 +152,6 @@ def _name(header: str) -> str:
     if not name.isprintable() or not name:
         raise NotAuthenticated(f"{PARTY_HEADER} cannot be read: expected a name, percent-encoded in UTF-8")
     return name
-
-
-def _target(scope: Any) -> str:
-    """Return path and query exactly as they were sent."""
-    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-    return f"{path}?{query}" if query else path
 
 
 Party = Annotated[str, Depends(signed_party)]

@@ -14,10 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crypto.signing import SigningKey, sign
 from curator.http.problems import Kind, problem
+from curator.http.signed_requests import asked_of
 from protocol.messages.signatures import (
     CURATOR_SIGNATURE_HEADER,
     HELD_HEADER,
-    NONCE_HEADER,
     RESPONSE,
     RUN_HEADER,
     VERSION_HEADER,
@@ -84,7 +84,7 @@ class SecurityHeaders:
 
 
 class SignedAnswers:
-    """Sign every answer to a party. Answers to operators pass unsigned and unbuffered.
+    """Sign every answer to a party, for the request that it answers. Answers to operators pass unsigned and unbuffered.
 
     An answer is held back until its digest is known, unless its route notes `body_digest` in the state of the request.
     It is sent in pieces, each after the one before has left: a party that reads nothing fills no buffer.
@@ -94,13 +94,13 @@ class SignedAnswers:
         self._app, self._key = app, key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        nonce = Headers(scope=scope).get(NONCE_HEADER) if scope["type"] == "http" else None
-        if nonce is None:
+        request = asked_of(scope) if scope["type"] == "http" else None
+        if request is None:
             await self._app(scope, receive, send)
         else:
-            await self._app(scope, receive, self._signing(scope, nonce, send))
+            await self._app(scope, receive, self._signing(scope, request, send))
 
-    def _signing(self, scope: Scope, nonce: str, send: Send) -> Callable[[Message], Awaitable[None]]:
+    def _signing(self, scope: Scope, request: bytes, send: Send) -> Callable[[Message], Awaitable[None]]:
         start: Message = {}
         chunks: list[bytes] = []
 
@@ -109,7 +109,7 @@ class SignedAnswers:
             if message["type"] == "http.response.start":
                 state, status = scope.get("state", {}), message["status"]  # the route and its dependencies write it
                 if status < _ERRORS_FROM and "body_digest" in state:
-                    self._sign(message, nonce, state["body_digest"])
+                    self._sign(message, request, state["body_digest"])
                 elif status >= _ERRORS_FROM or "party" in state:
                     start = message
                     return
@@ -117,7 +117,7 @@ class SignedAnswers:
                 chunks.append(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                self._sign(start, nonce, _digest(chunks))
+                self._sign(start, request, _digest(chunks))
                 await send(start)
                 for piece in _pieces(chunks):
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -126,11 +126,11 @@ class SignedAnswers:
 
         return signing
 
-    def _sign(self, start: Message, nonce: str, body_digest: str) -> None:
+    def _sign(self, start: Message, request: bytes, body_digest: str) -> None:
         headers = MutableHeaders(scope=start)
         headers[VERSION_HEADER] = str(SPOKEN)
         said = str(SPOKEN), headers.get(RUN_HEADER, ""), headers.get(HELD_HEADER, "")
-        text = response_text_of_digest(start["status"], body_digest, nonce, *said)
+        text = response_text_of_digest(start["status"], body_digest, request, *said)
         headers[CURATOR_SIGNATURE_HEADER] = sign(self._key, RESPONSE, text).hex()
 
 

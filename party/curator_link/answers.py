@@ -53,9 +53,10 @@ class Answer:
         kind = str(problem.get("type", "")).rpartition(":")[2]
         return Declined(self.status, self.complaint, problem.get("culprit"), kind)
 
-    def is_signed(self, curator_key: bytes, nonce: str) -> bool:
+    def is_signed(self, curator_key: bytes, request: bytes) -> bool:
+        """Whether the curator has signed this answer to this `answered_request`."""
         said = (self.headers.get(name, "") for name in (VERSION_HEADER, RUN_HEADER, HELD_HEADER))
-        text = response_text(self.status, self.body, nonce, *said)
+        text = response_text(self.status, self.body, request, *said)
         try:
             verify(curator_key, RESPONSE, text, bytes.fromhex(self.headers.get(CURATOR_SIGNATURE_HEADER, "")))
         except (CryptoError, ValueError):

@@ -46,6 +46,7 @@ from protocol.messages.signatures import (
     SIGNATURE_HEADER,
     TIME_HEADER,
     VERSION_HEADER,
+    answered_request,
     request_text,
 )
 from protocol.messages.tasks import LARGEST_TASK
@@ -215,13 +216,12 @@ class Curator:
     async def _attempt(
         self, method: str, target: str, body: bytes, headers: dict[str, str], seconds: float, largest: int
     ) -> Answer:
-        nonce = self._stream.take(NONCE_BYTES).hex()
         request = self._http.build_request(
             method, target, content=body, headers=headers, timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
         )
-        request.headers.update(self._signed(request, body, nonce))
+        asked = self._sign(request, body)
         answer = await self._exchanged(request, largest)
-        is_signed = answer.is_signed(self._curator_key, nonce)
+        is_signed = answer.is_signed(self._curator_key, asked)
         if answer.status >= httpx.codes.INTERNAL_SERVER_ERROR or answer.status in _LATER:
             said = f": {answer.complaint}" if is_signed else ""  # a proxy's words are nobody's here
             raise Unreachable(f"{self._http.base_url} says {answer.status}{said}")
@@ -254,17 +254,22 @@ class Curator:
         hint = hung_up(url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
         return Unreachable(f"{url} does not answer ({type(error).__name__}: {error}){hint}")
 
-    def _signed(self, request: httpx.Request, body: bytes, nonce: str) -> dict[str, str]:
-        now = int(self._clock() * 1000)
+    def _sign(self, request: httpx.Request, body: bytes) -> bytes:
+        """Sign a request in its headers. Return the `answered_request` that its answer has to name."""
+        now, nonce = int(self._clock() * 1000), self._stream.take(NONCE_BYTES).hex()
         target, spoken = request.url.raw_path.decode(), str(SPOKEN)
         body_digest = digest(body)
         text = request_text(request.method, target, body_digest, self._name, now, nonce, spoken)
-        return {
-            PARTY_HEADER: quote(self._name),
-            TIME_HEADER: str(now),
-            NONCE_HEADER: nonce,
-            DIGEST_HEADER: body_digest,
-            SIGNATURE_HEADER: sign(self._key, REQUEST, text).hex(),
-            VERSION_HEADER: spoken,
-            "User-Agent": _SOFTWARE,  # shown to the operator
-        }
+        signature = sign(self._key, REQUEST, text).hex()
+        request.headers.update(
+            {
+                PARTY_HEADER: quote(self._name),
+                TIME_HEADER: str(now),
+                NONCE_HEADER: nonce,
+                DIGEST_HEADER: body_digest,
+                SIGNATURE_HEADER: signature,
+                VERSION_HEADER: spoken,
+                "User-Agent": _SOFTWARE,  # shown to the operator
+            }
+        )
+        return answered_request(text, signature)

@@ -36,7 +36,7 @@ def acceptance_text(plan_hash: str, exchange_key: bytes) -> bytes:
 
 
 def request_text(
-    method: str, target: str, body_digest: str, sender: str, time_ms: int, nonce: str, version: str = ""
+    method: str, target: str, body_digest: str, sender: str, time_ms: int | str, nonce: str, version: str = ""
 ) -> bytes:
     """Text that the sender of a request signs.
 
@@ -47,19 +47,24 @@ def request_text(
     return _joined(method.upper(), target, body_digest, sender, str(time_ms), nonce, version)
 
 
-def response_text(status: int, body: bytes, request_nonce: str, version: str, run: str = "", held: str = "") -> bytes:
-    """Text that the curator signs under its response to the request with this nonce.
+def answered_request(request_text: bytes, signature: str) -> bytes:
+    """A request as the curator signs it under its response: what its sender signed, and the signature in hex."""
+    return request_text + signature.encode()
+
+
+def response_text(status: int, body: bytes, request: bytes, version: str, run: str = "", held: str = "") -> bytes:
+    """Text that the curator signs under its response to an `answered_request`.
 
     `version`, `run` and `held` are the values of the response's headers, as sent.
     """
-    return response_text_of_digest(status, digest(body), request_nonce, version, run, held)
+    return response_text_of_digest(status, digest(body), request, version, run, held)
 
 
 def response_text_of_digest(
-    status: int, body_digest: str, request_nonce: str, version: str, run: str = "", held: str = ""
+    status: int, body_digest: str, request: bytes, version: str, run: str = "", held: str = ""
 ) -> bytes:
     """Response text for callers that hold only the SHA-256 of the body, in hex."""
-    return _joined(str(status), body_digest, request_nonce, version, run, held)
+    return _joined(str(status), body_digest, digest(request), version, run, held)
 
 
 def receipt_text(plan_hash: str, step: str, charge: Fraction, reply: bytes, delta: Fraction = Fraction(0)) -> bytes:

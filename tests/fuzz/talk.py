@@ -38,6 +38,7 @@ from tests.support.curator import Desk
 from tests.support.fake_curator import NOW, URL, FakeCurator
 from tests.support.owner import TOKEN
 from tests.support.party import Party, make_home, no_wait
+from tests.support.signed_requests import asked_text
 from tests.support.small_runs import identity
 
 _METHOD = re.compile(rb"[A-Z]{1,10}")
@@ -255,7 +256,7 @@ class Answering:
         if self.is_signed:
             said = httpx.Headers(headers)
             named = (said.get(name, "") for name in (a.VERSION_HEADER, a.RUN_HEADER, a.HELD_HEADER))
-            text = a.response_text(status, body, request.headers[a.NONCE_HEADER], *named)
+            text = a.response_text(status, body, asked_text(request), *named)
             headers.append((a.CURATOR_SIGNATURE_HEADER.encode(), sign(CURATOR_KEY, a.RESPONSE, text).hex().encode()))
         return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 

@@ -152,10 +152,9 @@ class FakeCurator:
             inner: Any = await call_next(request)
             content = b"".join([piece async for piece in inner.body_iterator])
             answer = Response(content, inner.status_code, dict(inner.headers))
-        nonce = request.headers[a.NONCE_HEADER]
         answer.headers.update({a.VERSION_HEADER: self.version} if self.version else {})
         said = self.version, answer.headers.get(a.RUN_HEADER, ""), answer.headers.get(a.HELD_HEADER, "")
-        signature = sign(self.key, a.RESPONSE, a.response_text(answer.status_code, answer.body, nonce, *said))
+        signature = sign(self.key, a.RESPONSE, a.response_text(answer.status_code, answer.body, _asked(request), *said))
         answer.headers[a.CURATOR_SIGNATURE_HEADER] = signature.hex()
         for spoil in self.after:
             answer = spoil(request, answer)
@@ -178,20 +177,8 @@ class FakeCurator:
             return problem(403, f"the party {name!r} was revoked by the operator")
         else:
             key = self.parties[name]["signing_key"]
-        target = request.scope["raw_path"].decode()
-        if request.scope["query_string"]:
-            target += "?" + request.scope["query_string"].decode()
-        text = a.request_text(
-            request.method,
-            target,
-            request.headers[a.DIGEST_HEADER],
-            name,
-            sent,
-            nonce,
-            request.headers[a.VERSION_HEADER],
-        )
         try:
-            verify(bytes.fromhex(key), a.REQUEST, text, bytes.fromhex(request.headers[a.SIGNATURE_HEADER]))
+            verify(bytes.fromhex(key), a.REQUEST, _text(request), bytes.fromhex(request.headers[a.SIGNATURE_HEADER]))
         except BrokenSeal:
             return problem(401, "the signature does not fit")
         if request.headers[a.DIGEST_HEADER] != hashlib.sha256(body).hexdigest():
@@ -296,6 +283,19 @@ class FakeCurator:
         verify(new["signing_key"], a.ROTATION, text, bytes.fromhex(sent["signature"]))
         self.know(_sender(request), **new)
         return Response(status_code=204)
+
+
+def _asked(request: Request) -> bytes:
+    return a.answered_request(_text(request), request.headers[a.SIGNATURE_HEADER])
+
+
+def _text(request: Request) -> bytes:
+    """What the sender of the request has signed."""
+    target, query = request.scope["raw_path"].decode(), request.scope["query_string"].decode()
+    headers = (a.TIME_HEADER, a.NONCE_HEADER, a.VERSION_HEADER)
+    said = (request.headers[name] for name in headers)
+    target += f"?{query}" if query else ""
+    return a.request_text(request.method, target, request.headers[a.DIGEST_HEADER], _sender(request), *said)
 
 
 def _sender(request: Request) -> str:

@@ -26,6 +26,7 @@ from protocol.tables.counting import Rows
 from protocol.tables.schema import Schema
 from tests.end_to_end.cluster import Cluster, wait
 from tests.end_to_end.conftest import PARTIES
+from tests.support.signed_requests import asked_text
 from tests.support.small_runs import identity, random_codes
 
 HOUR_MS = 3_600_000
@@ -146,7 +147,7 @@ def test_every_answer_to_a_party_is_signed(home: Cluster, raw: Raw) -> None:
     for nonce, target, status in (("a" * 32, "/v1/runs/mine", 200), ("b" * 32, "/v1/inbox?wait=99", 422)):
         answer = raw("GET", target, nonce=nonce)
         assert answer.status_code == status
-        text = a.response_text(status, answer.content, nonce, str(SPOKEN))
+        text = a.response_text(status, answer.content, asked_text(answer.request), str(SPOKEN))
         signature = bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER])
         verify(bytes.fromhex(home.public), a.RESPONSE, text, signature)
         assert answer.headers[a.VERSION_HEADER] == str(SPOKEN)

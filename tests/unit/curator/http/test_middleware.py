@@ -19,7 +19,16 @@ from curator.http.middleware import RequestLog, SecurityHeaders, SignedAnswers
 from curator.http.problems import handle_problems
 from curator.operations.logs import JsonLines
 from protocol.exact import digest
-from protocol.messages.signatures import CURATOR_SIGNATURE_HEADER, NONCE_HEADER, RESPONSE, VERSION_HEADER, response_text
+from protocol.messages.signatures import (
+    CURATOR_SIGNATURE_HEADER,
+    NONCE_HEADER,
+    RESPONSE,
+    VERSION_HEADER,
+    answered_request,
+    request_text,
+    response_text,
+)
+from tests.support.signed_requests import asked_text
 
 KEY = SigningKey.generate()
 TABLE = bytes(range(256)) * 1000
@@ -92,7 +101,7 @@ def test_a_partys_answer_is_signed_for_its_nonce(path: str, body: bytes) -> None
     answer = ask("GET", path, headers={NONCE_HEADER: "n1"})
     assert answer.content == body
     signature = bytes.fromhex(answer.headers[CURATOR_SIGNATURE_HEADER])
-    verify(KEY.public, RESPONSE, response_text(200, body, "n1", "1"), signature)
+    verify(KEY.public, RESPONSE, response_text(200, body, asked_text(answer.request), "1"), signature)
 
 
 def exchanged(path: str) -> list[Message]:
@@ -109,33 +118,45 @@ def exchanged(path: str) -> list[Message]:
         told.append("sent")
 
     headers = [(NONCE_HEADER.lower().encode(), b"n1")]
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": headers,
+    }
     asyncio.run(make()(scope, receive, send))
     return sent
 
 
-def is_signed(sent: list[Message]) -> bool:
+def is_signed(path: str, sent: list[Message]) -> bool:
     headers = Headers(raw=sent[0]["headers"])
     signature = bytes.fromhex(headers[CURATOR_SIGNATURE_HEADER])
-    verify(KEY.public, RESPONSE, response_text(200, TABLE, "n1", "1"), signature)
+    verify(
+        KEY.public,
+        RESPONSE,
+        response_text(200, TABLE, answered_request(request_text("GET", path, "", "", "", "n1"), ""), "1"),
+        signature,
+    )
     return b"".join(one.get("body", b"") for one in sent) == TABLE
 
 
 def test_an_answer_whose_digest_is_known_is_signed_before_it_is_read() -> None:
-    assert is_signed(exchanged("/table"))
+    assert is_signed("/table", exchanged("/table"))
     assert told[:4] == ["sent", "read", "sent", "read"]
 
 
 def test_a_long_answer_is_sent_in_pieces_so_that_each_waits_for_the_one_before() -> None:
     sent = exchanged("/task")
-    assert is_signed(sent)
+    assert is_signed("/task", sent)
     assert max(len(one.get("body", b"")) for one in sent) == 1 << 16
 
 
 def test_a_refusal_is_signed_whoever_asked() -> None:
     answer = ask("GET", "/nowhere/at/all", headers={NONCE_HEADER: "n2"})
     signature = bytes.fromhex(answer.headers[CURATOR_SIGNATURE_HEADER])
-    verify(KEY.public, RESPONSE, response_text(404, answer.content, "n2", "1"), signature)
+    verify(KEY.public, RESPONSE, response_text(404, answer.content, asked_text(answer.request), "1"), signature)
 
 
 def test_what_no_party_asked_for_is_neither_signed_nor_held_back() -> None:

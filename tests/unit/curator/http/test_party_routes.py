@@ -1,6 +1,8 @@
 """What parties may ask over HTTP, how they prove who they are, and what they are told when they cannot."""
 
 import asyncio
+from contextlib import nullcontext
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from protocol.messages.pins import parted
 from protocol.messages.tasks import Invitation, decode
 from tests.support.api import Api, with_api
 from tests.support.curator import START, Desk
+from tests.support.signed_requests import asked_text
 from tests.support.small_runs import BITS
 
 
@@ -214,11 +217,36 @@ def test_every_answer_to_a_party_carries_the_curators_signature_for_its_nonce(de
             signature = bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER])
             run_and_held = answer.headers.get(a.RUN_HEADER, ""), answer.headers.get(a.HELD_HEADER, "")
             said = answer.headers[a.VERSION_HEADER], *run_and_held
-            verify(key, a.RESPONSE, a.response_text(answer.status_code, answer.content, own, *said), signature)
+            verify(
+                key,
+                a.RESPONSE,
+                a.response_text(answer.status_code, answer.content, asked_text(answer.request), *said),
+                signature,
+            )
             for other in (("2", *said[1:]), (said[0], "another-run", said[2]), (*said[:2], "7")):
-                text = a.response_text(answer.status_code, answer.content, own, *other)
+                text = a.response_text(answer.status_code, answer.content, asked_text(answer.request), *other)
                 with pytest.raises(BrokenSeal):
                     verify(key, a.RESPONSE, text, signature)
+
+    with_api(desk, story)
+
+
+def test_what_the_curator_answers_to_one_question_fits_no_other(desk: Desk) -> None:
+    """Somebody in between may have a party of its own, which asks under the nonce of another party's question."""
+
+    async def story(api: Api) -> None:
+        key, used = desk.keys.signing.public, "n" * 20
+        own = await api.party(0, "GET", "/v1/runs/mine", nonce=used)
+        others = await api.party(1, "GET", "/v1/runs/mine", nonce=used)
+        elsewhere = await api.party(1, "GET", "/v1/receipts", nonce="m" * 20)
+        stranger = await api.party(1, "GET", "/v1/runs/mine", nonce=used, headers={a.PARTY_HEADER: "party-1"})
+        assert (own.content, stranger.status_code) == (others.content, 401)
+        answers = (own, others, elsewhere, stranger)
+        for answer, asked in product(answers, answers):
+            said = answer.headers[a.VERSION_HEADER], answer.headers.get(a.RUN_HEADER, ""), ""
+            text = a.response_text(answer.status_code, answer.content, asked_text(asked.request), *said)
+            with nullcontext() if answer is asked else pytest.raises(BrokenSeal):
+                verify(key, a.RESPONSE, text, bytes.fromhex(answer.headers[a.CURATOR_SIGNATURE_HEADER]))
 
     with_api(desk, story)
 

@@ -17,6 +17,7 @@ from party.errors import Declined, Unreachable, Untrusted
 from protocol.messages import signatures as a
 from protocol.messages.versions import SPOKEN
 from tests.support.fake_curator import URL
+from tests.support.signed_requests import asked_text
 from tests.support.small_runs import identity
 
 KEY = SigningKey.from_bytes(b"\x55" * 32)
@@ -48,7 +49,7 @@ class Answers(httpx.AsyncBaseTransport):
             return httpx.Response(self._status, **self._answer)
         content, headers = self._answer["content"], dict(self._answer.get("headers", {}))
         if self._is_signed:
-            text = a.response_text(self._status, content, request.headers[a.NONCE_HEADER], str(SPOKEN))
+            text = a.response_text(self._status, content, asked_text(request), str(SPOKEN))
             headers[a.VERSION_HEADER] = str(SPOKEN)
             headers[a.CURATOR_SIGNATURE_HEADER] = sign(KEY, a.RESPONSE, text).hex()
         return httpx.Response(self._status, headers=headers, stream=Pieces(1, content))
