@@ -11,36 +11,44 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.model.junction_tree import Array
+from protocol.model.ordered_counts import middle, ordered_draws
 from protocol.model.systematic_sampling import cumulative_shares, systematic
-from protocol.tables.domain import Domain, Merged
+from protocol.tables.domain import Domain, Merged, Variable
 from protocol.tables.marginal import Table, project_to_simplex
 
 Groups = NDArray[np.intp]
 # A category's count must exceed both multiples (found on Adult): of its own deviation, and of later cells' mean noise.
 _OWN_DEVIATIONS = 1.0
 _CELLS_NOISE = 2.5
+_LEAST_VARIANCE = 1e-2  # of noise that matters
 
 
 @dataclass(frozen=True, eq=False)
 class Merging:
-    """For every variable, the merged code of each code, and the weights that spread a merged code over its codes."""
+    """For every variable, the merged code of each code, and the weights that spread a merged code over its codes.
+
+    The weights of a variable that was counted are its estimated counts.
+    """
 
     groups: tuple[Groups, ...]
     weights: tuple[Array, ...]
 
     @classmethod
     def of(cls, domain: Domain, single: Mapping[int, Table], total: float) -> "Merging":
-        """Take weights from noisy tables of single variables. Without a table, all codes of a variable weigh alike."""
+        """Estimate weights from noisy tables of single variables. Without a table, all codes of a variable weigh alike."""
         coarsest = [domain.variables[v] for v in domain.coarsest(range(domain.count))]
         groups = [range(variable.size) if variable.groups is None else variable.groups for variable in coarsest]
         return cls(
             tuple(np.array(own, dtype=np.intp) for own in groups),
-            tuple(_weights(size, single.get(v), total) for v, size in enumerate(domain.sizes[: domain.count])),
+            tuple(_weights(domain.variables[v], single.get(v), total) for v in range(domain.count)),
         )
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return tuple(int(own.max()) + 1 for own in self.groups)
+
+    def merged_weights(self, variable: int) -> Array:
+        return np.asarray(np.bincount(self.groups[variable], self.weights[variable]))
 
     def merge(self, table: Table) -> tuple[Table, Array]:
         """A single variable's table over merged codes, and the variance of every cell."""
@@ -97,5 +105,12 @@ def _groups(table: Table, noise: float) -> tuple[int, ...]:
     return tuple(np.where(weak, (~weak).sum(), np.cumsum(~weak) - 1).tolist())
 
 
-def _weights(size: int, table: Table | None, total: float) -> Array:
-    return np.ones(size) if table is None else project_to_simplex(table.counts, total)
+def _weights(variable: Variable, table: Table | None, total: float) -> Array:
+    return np.ones(variable.size) if table is None else estimated(variable, table, total)
+
+
+def estimated(variable: Variable, table: Table, total: float) -> Array:
+    """Estimate counts of a variable that add up to `total`, from its noisy table. Neighbours help if it has an order."""
+    if variable.ordered <= 2 or table.variance <= _LEAST_VARIANCE:
+        return project_to_simplex(table.counts, total)
+    return middle(ordered_draws(table.counts, variable.ordered, table.variance, total), variable.ordered)

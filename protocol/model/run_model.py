@@ -52,8 +52,9 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: Pr
     small = Domain.of_sizes(domain.coarse_sizes)
     evidence = _evidence(tables, domain, total, definition)
     weighted = [_weighted(table, table.variance, times) for table, times in evidence.parts(small)]
-    weighted += [_weighted(*merging.merge(table), 1) for table in tables if len(table.variables) == 1]
-    return RunModel(merging, fit(merging.sizes, evidence.cliques, weighted, total, _shares(merging, known, total)))
+    weighted += [_weighted(*merging.merge(table), 1) for table in tables if _is_single(table, domain, ordered=False)]
+    weighted += [_smoothed(merging, known[v]) for v in known if _is_ordered(domain, v)]
+    return RunModel(merging, fit(merging.sizes, evidence.cliques, weighted, total, _shares(merging, known, domain, total)))
 
 
 def network_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Network:
@@ -82,6 +83,20 @@ def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:
     return Weighted(table.variables, table.counts, np.broadcast_to(weights, table.counts.shape))
 
 
+def _is_ordered(domain: Domain, variable: int) -> bool:
+    return domain.variables[variable].ordered > 0
+
+
+def _is_single(table: Table, domain: Domain, ordered: bool) -> bool:
+    return len(table.variables) == 1 and _is_ordered(domain, table.variables[0]) == ordered
+
+
+def _smoothed(merging: Merging, table: Table) -> Weighted:
+    """The estimated counts of an ordered variable, as a table that is as precise as its categories were counted."""
+    (variable,) = table.variables
+    return _weighted(Table(table.variables, merging.merged_weights(variable)), table.variance, 1)
+
+
 def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Table | None:
     """A table of one variable: the average over all tables that count it, weighted by the inverse of their variance."""
     answers = [table.project((variable,), domain) for table in tables if variable in table.variables]
@@ -92,12 +107,13 @@ def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Tabl
     return Table((variable,), counts, 1 / sum(weights))
 
 
-def _shares(merging: Merging, known: Mapping[int, Table], total: int) -> list[Array]:
+def _shares(merging: Merging, known: Mapping[int, Table], domain: Domain, total: int) -> list[Array]:
     """The shares of each variable's merged codes; equal shares for a variable that was not counted."""
-    return [
-        project_to_simplex(merging.merge(known[v])[0].counts, total) / total if v in known else np.full(size, 1 / size)
-        for v, size in enumerate(merging.sizes)
-    ]
+    counted = {
+        v: merging.merged_weights(v) if _is_ordered(domain, v) else project_to_simplex(merging.merge(table)[0].counts, total)
+        for v, table in known.items()
+    }
+    return [counted[v] / total if v in known else np.full(size, 1 / size) for v, size in enumerate(merging.sizes)]
 
 
 def _rising(table: Table, domain: Domain, small: Domain) -> Table:

@@ -1,0 +1,63 @@
+"""Slopes inside bins: how the density of values changes over each bin, as the counts of its neighbours suggest.
+
+It does not know values or how they are written.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crypto.randomness import Stream
+
+Array = NDArray[np.float64]
+FEWEST_ROWS = 10.0  # a count below it is taken for it, so that a few rows make no slope
+_PARTS = 1024  # parts of a bin among which values are drawn by their density; inside a part they are uniform
+_FLAT = 1e-6
+_WORD = 2.0**64
+
+
+def slopes(counts: NDArray[Any], widths: NDArray[Any]) -> Array:
+    """By how much the logarithm of the density rises over each bin.
+
+    Inside, it is the smaller one of the rises from the bin before and to the bin behind, and none where these differ
+    in their direction. The first bin and the last have one neighbour each.
+    """
+    if len(counts) < 2:
+        return np.zeros(len(counts))
+    wide = np.asarray(widths, np.float64)
+    density = np.log(np.maximum(counts, FEWEST_ROWS) / wide)
+    # Counts that are too small to make a slope have none, whatever the width of their bins.
+    known = (counts[1:] > FEWEST_ROWS) | (counts[:-1] > FEWEST_ROWS)
+    rises = np.where(known, np.diff(density) / (wide[1:] + wide[:-1]) * 2, 0.0)
+    before, behind = np.concatenate([rises[:1], rises]), np.concatenate([rises, rises[-1:]])
+    smaller = np.where(np.abs(before) < np.abs(behind), before, behind)
+    return np.asarray(np.where(before * behind > 0, smaller, 0.0) * wide)
+
+
+def places(shares: Array, rises: Array) -> Array:
+    """The places in bins, from 0 to 1, below which these shares of the bins' values lie."""
+    steep = np.where(np.abs(rises) > _FLAT, rises, 1.0)
+    # Seen from the denser end, so that nothing grows beyond all bounds.
+    size, share = np.abs(steep), np.where(steep > 0, 1 - shares, shares)
+    fallen = np.minimum(-np.log1p(share * np.expm1(-size)) / size, 1.0)
+    return np.asarray(np.where(np.abs(rises) > _FLAT, np.where(steep > 0, 1 - fallen, fallen), shares))
+
+
+def offsets_in_bins(held: NDArray[np.uint64], rises: Array, stream: Stream) -> NDArray[np.uint64]:
+    """Draw for every row one of the values that its bin holds, by number, with the density's rise over the bin."""
+    parts = np.minimum(held, np.uint64(_PARTS))
+    found = places(stream.words64(held.size) / _WORD, rises)
+    part = np.minimum((found * parts).astype(np.uint64), parts - np.uint64(1))
+    size, longer = np.divmod(held, parts)
+    inside = uniform_below(size + (part < longer), stream)
+    return np.asarray(part * size + np.minimum(part, longer) + inside)
+
+
+def uniform_below(bounds: NDArray[np.uint64], stream: Stream) -> NDArray[np.uint64]:
+    """Draw uniform integers, each below its own bound, without modulo bias."""
+    words = stream.words64(bounds.size).copy()
+    surplus = (np.uint64(0) - bounds) % bounds  # 2^64 modulo the bound
+    while (refused := words > ~surplus).any():
+        words[refused] = stream.words64(int(refused.sum()))
+    return words % bounds
