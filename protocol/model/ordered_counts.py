@@ -8,17 +8,18 @@ has the argument.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.model.ordered_pieces import Array, Pieces
-from protocol.tables.marginal import project_to_simplex
+from protocol.tables.domain import Variable
+from protocol.tables.marginal import Table, project_to_simplex
 
 DRAWS = 200
-_MOST_CELLS = 512
+_MOST_CELLS = 256
 _BREAKS = 2.0 ** -np.arange(1, 7)  # probabilities of a new run beside a category that stands out, all equally likely
 _STANDS_OUT = 4.0  # standard deviations
 _HIDDEN = 0.1  # runs that are expected beforehand to begin where nothing stands out
@@ -27,16 +28,20 @@ _ROUNDS = 4  # of making counts add up
 _WORD = 2.0**32
 
 
-def ordered_draws(counts: NDArray[np.int64] | Array, ordered: int, variance: float, total: float) -> Array:
-    """Draw counts that may be the true ones, given the noisy counts: one row for each of `DRAWS` draws.
+def possible_counts(table: Table, variable: Variable, total: float) -> Array:
+    """Draw counts that may be the true ones, given a noisy table of one variable: one row for each of `DRAWS` draws.
 
-    The first `ordered` categories have an order. All rows are non-negative and add up to `total`. The same noisy
-    counts always give the same draws.
+    All rows are non-negative and add up to `total`. The same table always gives the same draws.
     """
-    stream = Stream.keyed(b"ordered counts")
+    return _possible_counts(tuple(np.asarray(table.counts, np.float64).tolist()), variable.ordered, table.variance, total)
+
+
+@lru_cache(maxsize=64)  # a run fits its model again after every round, and most tables of one variable stay as they are
+def _possible_counts(noisy: tuple[float, ...], ordered: int, variance: float, total: float) -> Array:
+    stream, counts = Stream.keyed(b"possible counts"), np.array(noisy)
     cells = -(-ordered // _MOST_CELLS)
-    blocks = np.add.reduceat(np.asarray(counts[:ordered], np.float64), np.arange(0, ordered, cells))
-    found = _Ranges(blocks, variance * cells, total).draw(stream)
+    blocks = np.add.reduceat(counts[:ordered], np.arange(0, ordered, cells))
+    found = _Range(blocks, variance * cells, total).draw(stream)
     found = np.repeat(found, cells, axis=1)[:, :ordered] * _shares(counts[:ordered], cells)
     others = np.maximum(counts[ordered:] + np.sqrt(variance) * _normal(stream, DRAWS, len(counts) - ordered), 0.0)
     return _adding_up(np.hstack([found, others]), variance, total)
@@ -50,7 +55,7 @@ def middle(draws: Array, ordered: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ranges:
+class _Range:
     """The posterior distribution over all divisions of a range into runs."""
 
     counts: Array
@@ -132,7 +137,7 @@ class _Divisions:
         return np.minimum(np.searchsorted(chances, uniforms), fitting - 1)
 
 
-def _shares(counts: NDArray[np.int64] | Array, cells: int) -> Array:
+def _shares(counts: Array, cells: int) -> Array:
     """The share of each category in its block of so many categories."""
     found = np.ones(len(counts))
     for first in range(0, len(counts), cells) if cells > 1 else ():

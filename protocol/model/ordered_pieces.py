@@ -5,16 +5,20 @@ It does not know how runs make up a whole range (`protocol.model.ordered_counts`
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Fall = tuple[float, float]  # rate and bend
 
-# Counts of neighbours have the ratio exp(-rate), from the first of a run or from its last.
-_RATES = np.array([0.0, *(0.02 * 2.0 ** (np.arange(15) / 2))])
-_SIGNED = np.concatenate([_RATES, -_RATES[1:]])
+# At distance i from a run's largest count, the logarithm of counts has fallen by rate i + bend i^2 / 2.
+_RATES = (0.0, *(0.02 * 2.0 ** np.arange(8)))
+_BENDS = (0.0, 0.02, 0.06, 0.2, 0.6)
+_FALLS = tuple(product(_RATES, _BENDS))
+_SHAPES = (*((fall, False) for fall in _FALLS), *((fall, True) for fall in _FALLS))  # falling, and rising
 _NOBODY = 0.5  # probability beforehand that a run is empty
 _LONGER = 1.15  # ratio of the lengths of long runs that are weighed
 _STEP = 4.0  # ratio of the mean counts that are weighed
@@ -30,8 +34,8 @@ _ERFC = (
 class Pieces:
     """All runs of categories, by first category and length, with the evidence for each.
 
-    A run is empty, or its counts fall or rise by one of several rates from its largest count. How large that count is
-    beforehand is exponentially distributed, with a mean between one row and all rows.
+    A run is empty, or its counts fall from its first or rise to its last, steadily or as a bell does. How large its
+    largest count is beforehand is exponentially distributed, with a mean between one row and all rows.
     """
 
     counts: Array
@@ -56,9 +60,8 @@ class Pieces:
     def evidence(self) -> Array:
         """The logarithm of the counts' likelihood for every run, divided by that of an empty run."""
         found = np.full(self.fits.shape, np.log(_NOBODY))
-        for place in range(len(_SIGNED)):
-            dots, squares = (one[place] for one in self._moments)
-            found = np.logaddexp(found, np.logaddexp.reduce(self._likelihoods(dots, squares, _prior(place)), axis=-1))
+        for dots, squares in zip(*self._moments, strict=True):
+            found = np.logaddexp(found, np.logaddexp.reduce(self._likelihoods(dots, squares), axis=-1))
         return np.where(self.fits, found, -np.inf)
 
     def draw(self, first: int, place: int, uniforms: Array) -> Array:
@@ -67,14 +70,15 @@ class Pieces:
         There is a row for each row of `uniforms`, which holds two uniform numbers.
         """
         dots, squares = (one[:, first, place] for one in self._moments)
-        kinds = self._likelihoods(dots, squares, _prior(np.arange(len(_SIGNED)))).ravel()
+        kinds = self._likelihoods(dots, squares).ravel()
         chances = np.cumsum(np.exp(np.append(np.log(_NOBODY), kinds) - self.evidence[first, place]))
         chosen = np.searchsorted(chances[:-1], uniforms[:, 0] * chances[-1]) - 1
-        rate, mean = np.divmod(np.maximum(chosen, 0), len(self._means))
-        likeliest = (dots[rate] - 1 / self._means[mean]) / squares[rate]
-        largest = np.where(chosen < 0, 0.0, _above_zero(likeliest, 1 / np.sqrt(squares[rate]), uniforms[:, 1]))
-        shapes = np.array([_shape(one, int(self.lengths[place])) for one in _SIGNED])
-        return np.asarray(largest[:, None] * shapes[rate])
+        shape, mean = np.divmod(np.maximum(chosen, 0), len(self._means))
+        likeliest = (dots[shape] - 1 / self._means[mean]) / squares[shape]
+        largest = np.where(chosen < 0, 0.0, _above_zero(likeliest, 1 / np.sqrt(squares[shape]), uniforms[:, 1]))
+        used, which = np.unique(shape, return_inverse=True)
+        shapes = np.array([_shape(*_SHAPES[one], int(self.lengths[place])) for one in used.tolist()])
+        return np.asarray(largest[:, None] * shapes[which])
 
     @cached_property
     def _means(self) -> Array:
@@ -83,17 +87,17 @@ class Pieces:
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        """For every rate and run: the weighted products of its shape with the counts, and with itself."""
-        found = [self._falling(abs(rate), rate < 0) for rate in _SIGNED]
+        """For every shape and run: the weighted products of its shape with the counts, and with itself."""
+        found = [self._products(*one) for one in _SHAPES]
         return np.array([dots for dots, _ in found]), np.array([squares for _, squares in found])
 
-    def _falling(self, rate: float, mirrored: bool) -> tuple[Array, Array]:
+    def _products(self, fall: Fall, rising: bool) -> tuple[Array, Array]:
         weights, weighted = self.weights, self.weights * self.counts
-        if mirrored:
+        if rising:
             weights, weighted = weights[::-1], weighted[::-1]
-        shape = np.exp(-rate * np.arange(len(weights)))
+        shape = _shape(fall, False, len(weights))
         dots, squares = self._sums(weighted, shape), self._sums(weights, shape**2)
-        return (self._mirrored(dots), self._mirrored(squares)) if mirrored else (dots, squares)
+        return (self._mirrored(dots), self._mirrored(squares)) if rising else (dots, squares)
 
     def _sums(self, values: Array, shape: Array) -> Array:
         """The products of a shape with the values from every first category on, for every length."""
@@ -105,12 +109,12 @@ class Pieces:
         firsts = len(self.counts) - np.arange(len(self.counts))[:, None] - self.lengths
         return np.where(self.fits, np.take_along_axis(sums, np.maximum(firsts, 0), axis=0), 1.0)
 
-    def _likelihoods(self, dots: Array, squares: Array, prior: Array) -> Array:
+    def _likelihoods(self, dots: Array, squares: Array) -> Array:
         """Integrate over a run's largest count, for each mean that is expected of it."""
         deviation = (1 / np.sqrt(squares))[..., None]
         above = (dots[..., None] - 1 / self._means) * deviation
         known = above**2 / 2 + log_normal(above) + np.log(deviation * np.sqrt(2 * np.pi) / self._means)
-        return np.asarray(known + np.log(prior / len(self._means))[..., None])
+        return np.asarray(known + np.log((1 - _NOBODY) / (len(_SHAPES) * len(self._means))))
 
 
 def log_normal(value: Array) -> Array:
@@ -121,14 +125,11 @@ def log_normal(value: Array) -> Array:
     return np.where(value < 0, beyond, np.log1p(-np.exp(np.minimum(beyond, -np.log(2)))))
 
 
-def _prior(place: int | NDArray[np.intp]) -> Array:
-    """The probability beforehand of a run with this rate; rising and falling share that of their size."""
-    return np.where(np.asarray(place) == 0, 1.0, 0.5) * (1 - _NOBODY) / len(_RATES)
-
-
-def _shape(rate: float, length: int) -> Array:
-    falling = np.exp(-abs(rate) * np.arange(length))
-    return falling if rate >= 0 else falling[::-1]
+def _shape(fall: Fall, rising: bool, length: int) -> Array:
+    rate, bend = fall
+    distance = np.arange(length)
+    falling = np.exp(-rate * distance - bend * distance**2 / 2)
+    return falling[::-1] if rising else falling
 
 
 def _above_zero(likeliest: Array, deviation: Array, uniforms: Array) -> Array:

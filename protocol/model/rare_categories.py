@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.model.junction_tree import Array
-from protocol.model.ordered_counts import middle, ordered_draws
+from protocol.model.ordered_counts import middle, possible_counts
 from protocol.model.systematic_sampling import cumulative_shares, systematic
-from protocol.tables.domain import Domain, Merged, Variable
+from protocol.tables.domain import Domain, Merged
 from protocol.tables.marginal import Table, project_to_simplex
 
 Groups = NDArray[np.intp]
 # A category's count must exceed both multiples (found on Adult): of its own deviation, and of later cells' mean noise.
 _OWN_DEVIATIONS = 1.0
 _CELLS_NOISE = 2.5
-_LEAST_VARIANCE = 1e-2  # of noise that matters
+_ONE_DEVIATION = (0.1587, 0.8413)  # between these quantiles lie two deviations of a normal variable
+_LEAST_DEVIATION = 1.0  # row
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,23 +33,33 @@ class Merging:
 
     groups: tuple[Groups, ...]
     weights: tuple[Array, ...]
+    draws: Mapping[int, Array]  # of an ordered variable that was counted: counts that may be the true ones
 
     @classmethod
     def of(cls, domain: Domain, single: Mapping[int, Table], total: float) -> "Merging":
         """Estimate weights from noisy tables of single variables. Without a table, all codes of a variable weigh alike."""
         coarsest = [domain.variables[v] for v in domain.coarsest(range(domain.count))]
         groups = [range(variable.size) if variable.groups is None else variable.groups for variable in coarsest]
+        draws = {v: possible_counts(table, domain.variables[v], total) for v, table in single.items() if _has_order(domain, v)}
         return cls(
             tuple(np.array(own, dtype=np.intp) for own in groups),
-            tuple(_weights(domain.variables[v], single.get(v), total) for v in range(domain.count)),
+            tuple(
+                middle(draws[v], domain.variables[v].ordered) if v in draws else _weights(size, single.get(v), total)
+                for v, size in enumerate(domain.sizes[: domain.count])
+            ),
+            draws,
         )
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return tuple(int(own.max()) + 1 for own in self.groups)
 
-    def merged_weights(self, variable: int) -> Array:
-        return np.asarray(np.bincount(self.groups[variable], self.weights[variable]))
+    def smoothed(self, variable: int) -> tuple[Table, Array]:
+        """The estimated counts of an ordered variable's merged codes, and the variance of every cell."""
+        inside = self.groups[variable] == np.arange(self.sizes[variable])[:, None]
+        lower, upper = np.quantile(self.draws[variable] @ inside.T, _ONE_DEVIATION, axis=0)
+        variances = np.maximum((upper - lower) / 2, _LEAST_DEVIATION) ** 2
+        return Table((variable,), inside @ self.weights[variable]), variances
 
     def merge(self, table: Table) -> tuple[Table, Array]:
         """A single variable's table over merged codes, and the variance of every cell."""
@@ -105,12 +116,9 @@ def _groups(table: Table, noise: float) -> tuple[int, ...]:
     return tuple(np.where(weak, (~weak).sum(), np.cumsum(~weak) - 1).tolist())
 
 
-def _weights(variable: Variable, table: Table | None, total: float) -> Array:
-    return np.ones(variable.size) if table is None else estimated(variable, table, total)
+def _weights(size: int, table: Table | None, total: float) -> Array:
+    return np.ones(size) if table is None else project_to_simplex(table.counts, total)
 
 
-def estimated(variable: Variable, table: Table, total: float) -> Array:
-    """Estimate counts of a variable that add up to `total`, from its noisy table. Neighbours help if it has an order."""
-    if variable.ordered <= 2 or table.variance <= _LEAST_VARIANCE:
-        return project_to_simplex(table.counts, total)
-    return middle(ordered_draws(table.counts, variable.ordered, table.variance, total), variable.ordered)
+def _has_order(domain: Domain, variable: int) -> bool:
+    return domain.variables[variable].ordered > 2

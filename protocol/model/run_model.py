@@ -52,9 +52,9 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: Pr
     small = Domain.of_sizes(domain.coarse_sizes)
     evidence = _evidence(tables, domain, total, definition)
     weighted = [_weighted(table, table.variance, times) for table, times in evidence.parts(small)]
-    weighted += [_weighted(*merging.merge(table), 1) for table in tables if _is_single(table, domain, ordered=False)]
-    weighted += [_smoothed(merging, known[v]) for v in known if _is_ordered(domain, v)]
-    return RunModel(merging, fit(merging.sizes, evidence.cliques, weighted, total, _shares(merging, known, domain, total)))
+    weighted += [_weighted(*merging.merge(table), 1) for table in tables if _is_single_without_order(table, merging)]
+    weighted += [_weighted(*merging.smoothed(variable), 1) for variable in merging.draws]
+    return RunModel(merging, fit(merging.sizes, evidence.cliques, weighted, total, _shares(merging, known, total)))
 
 
 def network_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Network:
@@ -83,18 +83,8 @@ def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:
     return Weighted(table.variables, table.counts, np.broadcast_to(weights, table.counts.shape))
 
 
-def _is_ordered(domain: Domain, variable: int) -> bool:
-    return domain.variables[variable].ordered > 0
-
-
-def _is_single(table: Table, domain: Domain, ordered: bool) -> bool:
-    return len(table.variables) == 1 and _is_ordered(domain, table.variables[0]) == ordered
-
-
-def _smoothed(merging: Merging, table: Table) -> Weighted:
-    """The estimated counts of an ordered variable, as a table that is as precise as its categories were counted."""
-    (variable,) = table.variables
-    return _weighted(Table(table.variables, merging.merged_weights(variable)), table.variance, 1)
+def _is_single_without_order(table: Table, merging: Merging) -> bool:
+    return len(table.variables) == 1 and table.variables[0] not in merging.draws
 
 
 def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Table | None:
@@ -107,10 +97,10 @@ def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Tabl
     return Table((variable,), counts, 1 / sum(weights))
 
 
-def _shares(merging: Merging, known: Mapping[int, Table], domain: Domain, total: int) -> list[Array]:
+def _shares(merging: Merging, known: Mapping[int, Table], total: int) -> list[Array]:
     """The shares of each variable's merged codes; equal shares for a variable that was not counted."""
     counted = {
-        v: merging.merged_weights(v) if _is_ordered(domain, v) else project_to_simplex(merging.merge(table)[0].counts, total)
+        v: merging.smoothed(v)[0].counts if v in merging.draws else project_to_simplex(merging.merge(table)[0].counts, total)
         for v, table in known.items()
     }
     return [counted[v] / total if v in known else np.full(size, 1 / size) for v, size in enumerate(merging.sizes)]
