@@ -22,8 +22,9 @@ DRAWS = 200
 _MOST_CELLS = 256
 _BREAKS = 2.0 ** -np.arange(1, 7)  # probabilities of a new run beside a category that stands out, all equally likely
 _STANDS_OUT = 4.0  # standard deviations
-_HIDDEN = 0.1  # runs that are expected beforehand to begin where nothing stands out
+_HIDDEN = 0.3  # runs that are expected beforehand to begin where nothing stands out
 _STRAIGHT = np.sqrt(2)  # standard deviations beyond which noise is as Laplace noise: no longer likelier by squares
+_FEW, _FEW_AT_MOST = 10.0, 40  # expected rows below which whole rows are drawn, and the most that are
 _ROUNDS = 4  # of making counts add up
 _WORD = 2.0**32
 
@@ -41,9 +42,9 @@ def _possible_counts(noisy: tuple[float, ...], ordered: int, variance: float, to
     stream, counts = Stream.keyed(b"possible counts"), np.array(noisy)
     cells = -(-ordered // _MOST_CELLS)
     blocks = np.add.reduceat(counts[:ordered], np.arange(0, ordered, cells))
-    found = _Range(blocks, variance * cells, total).draw(stream)
+    found = _scattered(_Range(blocks, variance * cells, total).draw(stream), blocks, variance * cells, stream)
     found = np.repeat(found, cells, axis=1)[:, :ordered] * _shares(counts[:ordered], cells)
-    others = np.maximum(counts[ordered:] + np.sqrt(variance) * _normal(stream, DRAWS, len(counts) - ordered), 0.0)
+    others = np.maximum(counts[ordered:] + np.sqrt(variance) * normal_numbers(stream, DRAWS, len(counts) - ordered), 0.0)
     return _adding_up(np.hstack([found, others]), variance, total)
 
 
@@ -64,21 +65,23 @@ class _Range:
 
     def draw(self, stream: Stream) -> Array:
         # Noise of a pure budget strays further than normal noise. What the first fit cannot explain weighs less.
-        near = self._local()
+        near = self._between_neighbours()
         for _ in range(2):
             pieces = Pieces(self.counts, self._weights(near), self.total)
             found = _Divisions(pieces, self._chances()).draw(stream)
             near = np.median(found, axis=0)
         return found
 
-    def _local(self) -> Array:
-        windows = np.lib.stride_tricks.sliding_window_view(np.pad(self.counts, 2, mode="reflect"), 5)
-        return np.asarray(np.median(windows, axis=1))
+    def _between_neighbours(self) -> Array:
+        found = self.counts.copy()
+        lower, upper = np.sort([self.counts[:-2], self.counts[2:]], axis=0)
+        found[1:-1] = np.clip(self.counts[1:-1], lower, upper)
+        return found
 
     def _weights(self, near: Array) -> Array:
-        apart = np.abs(self.counts - near) / np.sqrt(self.variance)
-        straight = np.maximum(apart, _STRAIGHT)
-        return np.asarray(2 * (_STRAIGHT * straight - 1) / straight**2 / self.variance)
+        variance = self.variance + np.maximum(near, 0.0)  # of the noise, and of rows around a steady course
+        straight = np.maximum(np.abs(self.counts - near) / np.sqrt(variance), _STRAIGHT)
+        return np.asarray(2 * (_STRAIGHT * straight - 1) / straight**2 / variance)
 
     def _chances(self) -> Array:
         """The probability of a new run before each category, for each entry of `_BREAKS`."""
@@ -137,6 +140,21 @@ class _Divisions:
         return np.minimum(np.searchsorted(chances, uniforms), fitting - 1)
 
 
+def _scattered(courses: Array, counts: Array, variance: float, stream: Stream) -> Array:
+    """Draw whole counts around their courses, as rows fall by chance, and as the noisy counts suggest."""
+    told = courses / (courses + variance)
+    likely = courses + told * (counts - courses)
+    many = np.maximum(likely + np.sqrt(told * variance) * normal_numbers(stream, *courses.shape), 0.0)
+    uniforms = _uniforms(stream, courses.size).reshape(courses.shape)
+    few, chance = np.zeros(courses.shape), np.exp(-courses)
+    below = chance.copy()
+    for count in range(1, _FEW_AT_MOST):
+        few += uniforms > below
+        chance = chance * courses / count
+        below += chance
+    return np.where((courses < _FEW) & (courses < variance), few, many)
+
+
 def _shares(counts: Array, cells: int) -> Array:
     """The share of each category in its block of so many categories."""
     found = np.ones(len(counts))
@@ -161,6 +179,7 @@ def _uniforms(stream: Stream, count: int) -> Array:
     return np.asarray((stream.words32(count) + 0.5) / _WORD)
 
 
-def _normal(stream: Stream, rows: int, columns: int) -> Array:
+def normal_numbers(stream: Stream, rows: int, columns: int) -> Array:
+    """Draw independent standard normal numbers."""
     radius, angle = _uniforms(stream, 2 * rows * columns).reshape(2, rows, columns)
     return np.asarray(np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle))

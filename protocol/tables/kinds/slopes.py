@@ -12,6 +12,7 @@ from crypto.randomness import Stream
 
 Array = NDArray[np.float64]
 FEWEST_ROWS = 10.0  # a count below it is taken for it, so that a few rows make no slope
+ALONE = 1.0  # how far a bin's slope may lie from none if it has no neighbours
 _PARTS = 1024  # parts of a bin among which values are drawn by their density; inside a part they are uniform
 _FLAT = 1e-6
 _WORD = 2.0**64
@@ -23,16 +24,26 @@ def slopes(counts: NDArray[Any], widths: NDArray[Any]) -> Array:
     Inside, it is the smaller one of the rises from the bin before and to the bin behind, and none where these differ
     in their direction. The first bin and the last have one neighbour each.
     """
+    return slopes_beside(counts, widths)[0]
+
+
+def slopes_beside(counts: NDArray[Any], widths: NDArray[Any]) -> tuple[Array, Array]:
+    """The slopes of all bins, and how far the rises before and behind each lie apart: half their difference.
+
+    For the first bin and the last, whose other neighbour is unknown, that is half their rise.
+    """
     if len(counts) < 2:
-        return np.zeros(len(counts))
+        return np.zeros(len(counts)), np.full(len(counts), ALONE)
     wide = np.asarray(widths, np.float64)
     density = np.log(np.maximum(counts, FEWEST_ROWS) / wide)
-    # Counts that are too small to make a slope have none, whatever the width of their bins.
+    # Between two counts that are too small to make a slope there is none, whatever the width of their bins.
     known = (counts[1:] > FEWEST_ROWS) | (counts[:-1] > FEWEST_ROWS)
     rises = np.where(known, np.diff(density) / (wide[1:] + wide[:-1]) * 2, 0.0)
     before, behind = np.concatenate([rises[:1], rises]), np.concatenate([rises, rises[-1:]])
     smaller = np.where(np.abs(before) < np.abs(behind), before, behind)
-    return np.asarray(np.where(before * behind > 0, smaller, 0.0) * wide)
+    apart = np.abs(before - behind) / 2
+    apart[[0, -1]] = np.abs(rises[[0, -1]]) / 2
+    return np.where(before * behind > 0, smaller, 0.0) * wide, apart * wide
 
 
 def places(shares: Array, rises: Array) -> Array:
