@@ -21,8 +21,10 @@ from protocol.tables.marginal import Table
 
 Json = dict[str, Any]
 Array = NDArray[np.float64]
+FIGURES = ("mean", "standard deviation", "quartiles")
 _QUARTILES = (0.25, 0.5, 0.75)
-_BAND = (0.01, 0.99)  # wider than 95 %: runs of counts fit real counts only nearly (measured in tests/benchmarks/numbers.py)
+# Wider than 95 %: runs of counts fit real counts only nearly (measured by tests/benchmarks/numbers.py).
+_BAND = (0.01, 0.99)
 _MEAN_WITHIN = 0.1  # standard deviations: an error that a comparison of means can live with
 _DEVIATION_WITHIN = 0.1  # of itself
 _QUARTILE_WITHIN = 0.1  # of the distance between the first and the third
@@ -57,12 +59,12 @@ def number_figures(attribute: Ranged, drawn: NDArray[Any], estimate: Table | Non
 def _good_for(published: Array, errors: Array) -> list[str]:
     """Name the figures whose error allows their use."""
     deviation, between = published[1], published[4] - published[2]
-    allowed = {
-        "mean": errors[0] <= _MEAN_WITHIN * deviation,
-        "standard deviation": errors[1] <= _DEVIATION_WITHIN * deviation,
-        "quartiles": max(errors[2:]) <= _QUARTILE_WITHIN * between,
-    }
-    return [name for name, is_allowed in allowed.items() if is_allowed]
+    allowed = (
+        errors[0] <= _MEAN_WITHIN * deviation,
+        errors[1] <= _DEVIATION_WITHIN * deviation,
+        max(errors[2:]) <= _QUARTILE_WITHIN * between,
+    )
+    return [name for name, is_allowed in zip(FIGURES, allowed, strict=True) if is_allowed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +128,10 @@ class _Writing:
         if isinstance(attribute, Moment):
             unit, seconds = ("days", _DAY) if attribute.tick == _DAY else ("hours", 3600)
             return cls(
-                unit, lambda number: attribute.written_value(round(number)),
+                unit,
+                lambda number: attribute.written_value(round(number)),
                 lambda number: _short(number * attribute.tick / seconds),
-            )  # fmt: skip
+            )
         assert isinstance(attribute, Numeric)
         spacing = float(attribute.spacing)
         return cls(attribute.unit, lambda number: _short(number * spacing), lambda number: _short(number * spacing))

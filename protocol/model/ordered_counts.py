@@ -20,6 +20,7 @@ from protocol.tables.marginal import Table, project_to_simplex
 
 DRAWS = 200
 _MOST_CELLS = 256
+_LEAST_VARIANCE = 1e-2
 _BREAKS = 2.0 ** -np.arange(1, 7)  # probabilities of a new run beside a category that stands out, all equally likely
 _STANDS_OUT = 4.0  # standard deviations
 _HIDDEN = 0.3  # runs that are expected beforehand to begin where nothing stands out
@@ -34,7 +35,8 @@ def possible_counts(table: Table, variable: Variable, total: float) -> Array:
 
     All rows are non-negative and add up to `total`. The same table always gives the same draws.
     """
-    return _possible_counts(tuple(np.asarray(table.counts, np.float64).tolist()), variable.ordered, table.variance, total)
+    noisy = tuple(np.asarray(table.counts, np.float64).tolist())
+    return _possible_counts(noisy, variable.ordered, max(table.variance, _LEAST_VARIANCE), total)
 
 
 @lru_cache(maxsize=64)  # a run fits its model again after every round, and most tables of one variable stay as they are
@@ -44,8 +46,8 @@ def _possible_counts(noisy: tuple[float, ...], ordered: int, variance: float, to
     blocks = np.add.reduceat(counts[:ordered], np.arange(0, ordered, cells))
     found = _scattered(_Range(blocks, variance * cells, total).draw(stream), blocks, variance * cells, stream)
     found = np.repeat(found, cells, axis=1)[:, :ordered] * _shares(counts[:ordered], cells)
-    others = np.maximum(counts[ordered:] + np.sqrt(variance) * normal_numbers(stream, DRAWS, len(counts) - ordered), 0.0)
-    return _adding_up(np.hstack([found, others]), variance, total)
+    strays = np.sqrt(variance) * normal_numbers(stream, DRAWS, len(counts) - ordered)
+    return _adding_up(np.hstack([found, np.maximum(counts[ordered:] + strays, 0.0)]), variance, total)
 
 
 def middle(draws: Array, ordered: int) -> Array:

@@ -17,8 +17,11 @@ Fall = tuple[float, float]  # rate and bend
 # At distance i from a run's largest count, the logarithm of counts has fallen by rate i + bend i^2 / 2.
 _RATES = (0.0, *(0.02 * 2.0 ** np.arange(8)))
 _BENDS = (0.0, 0.02, 0.06, 0.2, 0.6)
-_FALLS = tuple(product(_RATES, _BENDS))
-_SHAPES = (*((fall, False) for fall in _FALLS), *((fall, True) for fall in _FALLS))  # falling, and rising
+_FALLS: tuple[Fall, ...] = tuple(product(_RATES, _BENDS))
+_SHAPES: tuple[tuple[Fall, bool], ...] = (
+    *((fall, False) for fall in _FALLS),
+    *((fall, True) for fall in _FALLS),
+)  # falling, and rising
 _NOBODY = 0.5  # probability beforehand that a run is empty
 _LONGER = 1.15  # ratio of the lengths of long runs that are weighed
 _STEP = 4.0  # ratio of the mean counts that are weighed
@@ -77,19 +80,19 @@ class Pieces:
         likeliest = (dots[shape] - 1 / self._means[mean]) / squares[shape]
         largest = np.where(chosen < 0, 0.0, _above_zero(likeliest, 1 / np.sqrt(squares[shape]), uniforms[:, 1]))
         used, which = np.unique(shape, return_inverse=True)
-        shapes = np.array([_shape(*_SHAPES[one], int(self.lengths[place])) for one in used.tolist()])
+        shapes = np.array([_shape(*_SHAPES[int(one)], int(self.lengths[place])) for one in used])
         return np.asarray(largest[:, None] * shapes[which])
 
     @cached_property
     def _means(self) -> Array:
         """The largest counts that are expected beforehand."""
-        return self.total / _STEP ** np.arange(1 + int(np.log(max(self.total, 1.0)) / np.log(_STEP)))
+        return np.asarray(self.total / _STEP ** np.arange(1 + int(np.log(max(self.total, 1.0)) / np.log(_STEP))))
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
         """For every shape and run: the weighted products of its shape with the counts, and with itself."""
         found = [self._products(*one) for one in _SHAPES]
-        return np.array([dots for dots, _ in found]), np.array([squares for _, squares in found])
+        return np.stack([dots for dots, _ in found]), np.stack([squares for _, squares in found])
 
     def _products(self, fall: Fall, rising: bool) -> tuple[Array, Array]:
         weights, weighted = self.weights, self.weights * self.counts
@@ -129,7 +132,7 @@ def _shape(fall: Fall, rising: bool, length: int) -> Array:
     rate, bend = fall
     distance = np.arange(length)
     falling = np.exp(-rate * distance - bend * distance**2 / 2)
-    return falling[::-1] if rising else falling
+    return np.asarray(falling[::-1] if rising else falling)
 
 
 def _above_zero(likeliest: Array, deviation: Array, uniforms: Array) -> Array:

@@ -37,14 +37,15 @@ class Merging:
 
     @classmethod
     def of(cls, domain: Domain, single: Mapping[int, Table], total: float) -> "Merging":
-        """Estimate weights from noisy tables of single variables. Without a table, all codes of a variable weigh alike."""
+        """Estimate weights from noisy tables of single variables. Without a table, all codes weigh alike."""
         coarsest = [domain.variables[v] for v in domain.coarsest(range(domain.count))]
         groups = [range(variable.size) if variable.groups is None else variable.groups for variable in coarsest]
-        draws = {v: possible_counts(table, domain.variables[v], total) for v, table in single.items() if _has_order(domain, v)}
+        variables = domain.variables
+        draws = {v: possible_counts(own, variables[v], total) for v, own in single.items() if _has_order(domain, v)}
         return cls(
             tuple(np.array(own, dtype=np.intp) for own in groups),
             tuple(
-                middle(draws[v], domain.variables[v].ordered) if v in draws else _weights(size, single.get(v), total)
+                middle(draws[v], variables[v].ordered) if v in draws else _weights(size, single.get(v), total)
                 for v, size in enumerate(domain.sizes[: domain.count])
             ),
             draws,

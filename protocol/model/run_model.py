@@ -99,10 +99,8 @@ def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Tabl
 
 def _shares(merging: Merging, known: Mapping[int, Table], total: int) -> list[Array]:
     """The shares of each variable's merged codes; equal shares for a variable that was not counted."""
-    counted = {
-        v: merging.smoothed(v)[0].counts if v in merging.draws else project_to_simplex(merging.merge(table)[0].counts, total)
-        for v, table in known.items()
-    }
+    counted = {v: project_to_simplex(merging.merge(table)[0].counts, total) for v, table in known.items()}
+    counted |= {v: merging.smoothed(v)[0].counts for v in merging.draws}
     return [counted[v] / total if v in known else np.full(size, 1 / size) for v, size in enumerate(merging.sizes)]
 
 

@@ -13,7 +13,9 @@ from crypto.randomness import Stream
 Array = NDArray[np.float64]
 FEWEST_ROWS = 10.0  # a count below it is taken for it, so that a few rows make no slope
 ALONE = 1.0  # how far a bin's slope may lie from none if it has no neighbours
-_PARTS = 1024  # parts of a bin among which values are drawn by their density; inside a part they are uniform
+# A bin that holds more values than this is drawn from by parts: parts by their density, values of a part uniformly.
+_WHOLE, _PARTS = np.uint64(1 << 40), np.uint64(1 << 20)
+_ALMOST = -1 + 2.0**-53
 _FLAT = 1e-6
 _WORD = 2.0**64
 
@@ -51,13 +53,13 @@ def places(shares: Array, rises: Array) -> Array:
     steep = np.where(np.abs(rises) > _FLAT, rises, 1.0)
     # Seen from the denser end, so that nothing grows beyond all bounds.
     size, share = np.abs(steep), np.where(steep > 0, 1 - shares, shares)
-    fallen = np.minimum(-np.log1p(share * np.expm1(-size)) / size, 1.0)
+    fallen = np.minimum(-np.log1p(np.maximum(share * np.expm1(-size), _ALMOST)) / size, 1.0)
     return np.asarray(np.where(np.abs(rises) > _FLAT, np.where(steep > 0, 1 - fallen, fallen), shares))
 
 
 def offsets_in_bins(held: NDArray[np.uint64], rises: Array, stream: Stream) -> NDArray[np.uint64]:
     """Draw for every row one of the values that its bin holds, by number, with the density's rise over the bin."""
-    parts = np.minimum(held, np.uint64(_PARTS))
+    parts = np.where(held > _WHOLE, _PARTS, held)
     found = places(stream.words64(held.size) / _WORD, rises)
     part = np.minimum((found * parts).astype(np.uint64), parts - np.uint64(1))
     size, longer = np.divmod(held, parts)
