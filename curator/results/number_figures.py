@@ -81,7 +81,8 @@ class _Bins:
         """Take the slopes that neighbours suggest, and as many of the differences between them as `doubt` says."""
         first, held = (np.array(one, np.float64) for one in attribute.grid)
         rises, apart = slopes_beside(counts, held)
-        return cls(counts / max(counts.sum(), 1e-9), first, held, rises + doubt * apart)
+        slanting = np.where(held > 1, rises + doubt * apart, 0.0)  # a bin of one value has no inside
+        return cls(counts / max(counts.sum(), 1e-9), first, held, slanting)
 
     def figures(self) -> Array | None:
         """Mean, standard deviation and quartiles, in numbers of the grid; None without rows."""

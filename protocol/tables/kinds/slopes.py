@@ -21,7 +21,7 @@ _WORD = 2.0**64
 
 
 def slopes(counts: NDArray[Any], widths: NDArray[Any]) -> Array:
-    """By how much the logarithm of the density rises over each bin.
+    """The rise of the density's logarithm over each bin.
 
     Inside, it is the smaller one of the rises from the bin before and to the bin behind, and none where these differ
     in their direction. The first bin and the last have one neighbour each.
