@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from crypto.signing import fingerprint
 from curator.rendering.templating import render
 from curator.results import multiple_tables, phase_pictures, report_svg
+from curator.results.number_figures import FIGURES
 from curator.results.phases import phases
 from curator.results.report_figures import analysis
 from curator.store.run_records import ReplyRecord, spent, spent_delta
@@ -157,10 +158,16 @@ def report_html(report: Mapping[str, Any]) -> str:
         modelled=modelled,
         implied=len(names) * (len(names) - 1) // 2 - modelled,
         guidance=found["guidance"],
+        good_for={figure: _named(found["numbers"], figure) for figure in FIGURES},
+        unsure=[one["attribute"] for one in found["numbers"] if "mean" not in one["good_for"]],
         copies_purpose=multiple_tables.PURPOSE,
         copies_rule=multiple_tables.rule(found["guidance"]["rows"], report["rows"]),
         copies_condition=multiple_tables.CONDITION,
     )
+
+
+def _named(numbers: Sequence[Json], figure: str) -> list[str]:
+    return [one["attribute"] for one in numbers if figure in one["good_for"]]
 
 
 class Tally:

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from curator.results.number_figures import number_figures
 from protocol.model.rare_categories import Merging, spread_table
 from protocol.network.mutual_information import mutual_information
 from protocol.network.network import Family, Network, family_table
 from protocol.plan.terms import Terms
 from protocol.services.schema_words import about
 from protocol.stages.knowledge import Knowledge, LocalModel, counted_domain
+from protocol.tables.attributes import Ranged
 from protocol.tables.marginal import Table, project_to_simplex
 
 Json = dict[str, Any]
@@ -57,6 +59,7 @@ def analysis(terms: Terms, known: Knowledge, drawn: Sequence[NDArray[Any]]) -> J
     return {
         "band": "95 % of the noise alone lies within it",
         "marginals": marginals,
+        "numbers": _numbers(terms, sources, drawn),
         "pairs": {
             "attributes": list(terms.schema.names),
             "errors": pairs,
@@ -131,7 +134,6 @@ def _merged(terms: Terms, known: Knowledge) -> list[Json]:
 
 def _marginal(terms: Terms, sources: Sequence[_Source], number: int, drawn: NDArray[Any]) -> Json:
     attribute, variables = terms.schema.attributes[number], terms.blocks[number].variables
-    found = [_combined(terms, source.tables, variables) for source in sources]
     drawn_from = [_least_variance(terms, source.fitted, variables) for source in sources]
     rows = sum(source.rows for source in sources)
     told = {
@@ -143,12 +145,29 @@ def _marginal(terms: Terms, sources: Sequence[_Source], number: int, drawn: NDAr
         "model_band": None if math.isinf(sum(drawn_from)) else _band(sum(drawn_from), rows),
         "effective_rows": _effective_rows(rows, sum(drawn_from), terms.plan.rows),
     }
+    measured = _measured(terms, sources, number)
+    if measured is None:
+        return told | {"estimate": None, "band": None}
+    return told | {"estimate": _rounded(measured.counts / rows), "band": _band(measured.variance, rows)}
+
+
+def _measured(terms: Terms, sources: Sequence[_Source], number: int) -> Table | None:
+    """Return the best estimate of an attribute's counts over all rows, if tables of all sources hold it."""
+    found = [_combined(terms, source.tables, terms.blocks[number].variables) for source in sources]
     measured = [one for one in found if one is not None]
     if len(measured) < len(found):
-        return told | {"estimate": None, "band": None}
+        return None
     counts = np.sum([_at_codes(terms, number, one[0]) for one in measured], axis=0)
-    variance = sum(one[1] for one in measured)
-    return told | {"estimate": _rounded(counts / rows), "band": _band(variance, rows)}
+    return Table((number,), counts, sum(one[1] for one in measured))
+
+
+def _numbers(terms: Terms, sources: Sequence[_Source], drawn: Sequence[NDArray[Any]]) -> list[Json]:
+    rows = sum(source.rows for source in sources)
+    return [
+        number_figures(attribute, drawn[number], _measured(terms, sources, number), rows)
+        for number, attribute in enumerate(terms.schema.attributes)
+        if isinstance(attribute, Ranged)
+    ]
 
 
 def _band(variance: float, rows: int) -> float:

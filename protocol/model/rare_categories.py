@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.model.junction_tree import Array
+from protocol.model.ordered_counts import middle, possible_counts
 from protocol.model.systematic_sampling import cumulative_shares, systematic
 from protocol.tables.domain import Domain, Merged
 from protocol.tables.marginal import Table, project_to_simplex
@@ -19,28 +20,47 @@ Groups = NDArray[np.intp]
 # A category's count must exceed both multiples (found on Adult): of its own deviation, and of later cells' mean noise.
 _OWN_DEVIATIONS = 1.0
 _CELLS_NOISE = 2.5
+_ONE_DEVIATION = (0.1587, 0.8413)  # between these quantiles lie two deviations of a normal variable
+_LEAST_DEVIATION = 1.0  # row
 
 
 @dataclass(frozen=True, eq=False)
 class Merging:
-    """For every variable, the merged code of each code, and the weights that spread a merged code over its codes."""
+    """For every variable, the merged code of each code, and the weights that spread a merged code over its codes.
+
+    The weights of a variable that was counted are its estimated counts.
+    """
 
     groups: tuple[Groups, ...]
     weights: tuple[Array, ...]
+    draws: Mapping[int, Array]  # of an ordered variable that was counted: counts that may be the true ones
 
     @classmethod
     def of(cls, domain: Domain, single: Mapping[int, Table], total: float) -> "Merging":
-        """Take weights from noisy tables of single variables. Without a table, all codes of a variable weigh alike."""
+        """Estimate weights from noisy tables of single variables. Without a table, all codes weigh alike."""
         coarsest = [domain.variables[v] for v in domain.coarsest(range(domain.count))]
         groups = [range(variable.size) if variable.groups is None else variable.groups for variable in coarsest]
+        variables = domain.variables
+        draws = {v: possible_counts(own, variables[v], total) for v, own in single.items() if _has_order(domain, v)}
         return cls(
             tuple(np.array(own, dtype=np.intp) for own in groups),
-            tuple(_weights(size, single.get(v), total) for v, size in enumerate(domain.sizes[: domain.count])),
+            tuple(
+                middle(draws[v], variables[v].ordered) if v in draws else _weights(size, single.get(v), total)
+                for v, size in enumerate(domain.sizes[: domain.count])
+            ),
+            draws,
         )
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return tuple(int(own.max()) + 1 for own in self.groups)
+
+    def smoothed(self, variable: int) -> tuple[Table, Array]:
+        """The estimated counts of an ordered variable's merged codes, and the variance of every cell."""
+        inside = self.groups[variable] == np.arange(self.sizes[variable])[:, None]
+        lower, upper = np.quantile(self.draws[variable] @ inside.T, _ONE_DEVIATION, axis=0)
+        variances = np.maximum((upper - lower) / 2, _LEAST_DEVIATION) ** 2
+        return Table((variable,), inside @ self.weights[variable]), variances
 
     def merge(self, table: Table) -> tuple[Table, Array]:
         """A single variable's table over merged codes, and the variance of every cell."""
@@ -99,3 +119,7 @@ def _groups(table: Table, noise: float) -> tuple[int, ...]:
 
 def _weights(size: int, table: Table | None, total: float) -> Array:
     return np.ones(size) if table is None else project_to_simplex(table.counts, total)
+
+
+def _has_order(domain: Domain, variable: int) -> bool:
+    return domain.variables[variable].ordered > 2

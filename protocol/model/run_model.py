@@ -52,7 +52,8 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: Pr
     small = Domain.of_sizes(domain.coarse_sizes)
     evidence = _evidence(tables, domain, total, definition)
     weighted = [_weighted(table, table.variance, times) for table, times in evidence.parts(small)]
-    weighted += [_weighted(*merging.merge(table), 1) for table in tables if len(table.variables) == 1]
+    weighted += [_weighted(*merging.merge(table), 1) for table in tables if _is_single_without_order(table, merging)]
+    weighted += [_weighted(*merging.smoothed(variable), 1) for variable in merging.draws]
     return RunModel(merging, fit(merging.sizes, evidence.cliques, weighted, total, _shares(merging, known, total)))
 
 
@@ -82,6 +83,10 @@ def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:
     return Weighted(table.variables, table.counts, np.broadcast_to(weights, table.counts.shape))
 
 
+def _is_single_without_order(table: Table, merging: Merging) -> bool:
+    return len(table.variables) == 1 and table.variables[0] not in merging.draws
+
+
 def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Table | None:
     """A table of one variable: the average over all tables that count it, weighted by the inverse of their variance."""
     answers = [table.project((variable,), domain) for table in tables if variable in table.variables]
@@ -94,10 +99,9 @@ def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Tabl
 
 def _shares(merging: Merging, known: Mapping[int, Table], total: int) -> list[Array]:
     """The shares of each variable's merged codes; equal shares for a variable that was not counted."""
-    return [
-        project_to_simplex(merging.merge(known[v])[0].counts, total) / total if v in known else np.full(size, 1 / size)
-        for v, size in enumerate(merging.sizes)
-    ]
+    counted = {v: project_to_simplex(merging.merge(table)[0].counts, total) for v, table in known.items()}
+    counted |= {v: merging.smoothed(v)[0].counts for v in merging.draws}
+    return [counted[v] / total if v in known else np.full(size, 1 / size) for v, size in enumerate(merging.sizes)]
 
 
 def _rising(table: Table, domain: Domain, small: Domain) -> Table:

@@ -173,7 +173,7 @@ def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
 
 
 def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[list[str]]:
-    """The text of every code, by attribute; a number or a date is drawn uniformly from its category."""
+    """The text of every code, by attribute; a number or a date is drawn from its category."""
     columns = zip(schema.attributes, codes, strict=True)
     return [attribute.texts(column, stream) for attribute, column in columns]
 

@@ -26,6 +26,7 @@ class Variable:
     size: int
     base: int  # index of the variable that this variable generalises; its own index if it generalises none
     groups: tuple[int, ...] | None = None  # this variable's code for every code of the base variable
+    ordered: int = 0  # how many codes, from the first on, have an order; the missing category has no place in it
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,10 @@ class Encoding:
         for attribute in schema.attributes:
             start = len(variables)
             named = _bits(attribute) if in_bits else [(attribute.name, attribute.size)]
-            variables += (Variable(label, size, start + offset) for offset, (label, size) in enumerate(named))
+            ordered = attribute.categories if attribute.is_ordered and not in_bits else 0
+            variables += (
+                Variable(label, size, start + offset, ordered=ordered) for offset, (label, size) in enumerate(named)
+            )
             shape = tuple(size for _, size in named)
             blocks.append(Block(tuple(range(start, len(variables))), _valid(shape, attribute.size, name)))
         if name == "hierarchical":

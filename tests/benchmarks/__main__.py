@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ("sampler", "scoring", "covering", "synthesis_speed", "secure_sum", "costs", "service", "pages")
+BENCHMARKS = ("sampler", "scoring", "covering", "synthesis_speed", "secure_sum", "costs", "service", "pages", "numbers")
 
 
 def main(names: list[str]) -> None:

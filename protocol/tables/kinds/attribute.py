@@ -125,7 +125,7 @@ class AttributeBase(BaseModel, ABC):
 
     @abstractmethod
     def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:
-        """Write a text for every code; a number or a date is drawn uniformly from its category."""
+        """Write a text for every code; a number or a date is drawn from its category."""
 
     @abstractmethod
     def labels_of_categories(self) -> list[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.tables.kinds.attribute import MISSING_LABEL, AttributeBase
+from protocol.tables.kinds.slopes import offsets_in_bins, slopes
 
 MOST_IN_BIN = 1 << 63
 
@@ -50,10 +51,11 @@ class Ranged(AttributeBase):
         return min(bisect_right(self.cuts, value) - 1, self.categories - 1)
 
     def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:
-        first, counts = self.grid
+        first, held = self.grid
+        rises = slopes(np.bincount(codes, minlength=self.categories)[: self.categories], np.array(held, np.float64))
         if self.missing:
-            first, counts = [*first, 0], [*counts, 1]
-        offsets = uniform_below(np.array(counts, dtype=np.uint64)[codes], stream)
+            first, held, rises = [*first, 0], [*held, 1], np.append(rises, 0.0)
+        offsets = offsets_in_bins(np.array(held, dtype=np.uint64)[codes], rises[codes], stream)
         nothing, write = self.categories, self.written_value
         return [
             self.missing[0] if code == nothing else write(first[code] + offset)
@@ -67,12 +69,3 @@ class Ranged(AttributeBase):
 def disorder(edges: Sequence[Any]) -> Iterator[int]:
     """Find the places of edges that do not lie above the edge before."""
     return (place for place in range(1, len(edges)) if edges[place] <= edges[place - 1])
-
-
-def uniform_below(bounds: NDArray[np.uint64], stream: Stream) -> NDArray[np.uint64]:
-    """Draw uniform integers, each below its own bound, without modulo bias."""
-    words = stream.words64(bounds.size).copy()
-    surplus = (np.uint64(0) - bounds) % bounds  # 2^64 modulo the bound
-    while (refused := words > ~surplus).any():
-        words[refused] = stream.words64(int(refused.sum()))
-    return words % bounds

@@ -7,7 +7,7 @@ from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
 from protocol.tables import coding
 from protocol.tables.coding import Coder, Problem, gather, labels
-from protocol.tables.kinds.ranged import uniform_below
+from protocol.tables.kinds.slopes import uniform_below
 from protocol.tables.schema import Schema
 
 SCHEMA = Schema.parse(
