@@ -368,7 +368,6 @@ def test_a_schema_that_is_no_json_is_refused(world):
         (["--epsilon", "1e1"], """--epsilon: expected an exact number such as "0.8" or "4/5", found '1e1'"""),
         (["--epsilon", "nan"], """--epsilon: expected an exact number such as "0.8" or "4/5", found 'nan'"""),
         (["--epsilon", "1/0"], """--epsilon: expected an exact number such as "0.8" or "4/5", found '1/0'"""),
-        (["--parties", "1"], "1 party is too few: a run needs at least 2 parties"),
         (["--parties", "0"], "60 rows cannot be divided among 0 parties: everybody needs at least one"),
         (["--parties", "-2"], "60 rows cannot be divided among -2 parties: everybody needs at least one"),
         (["--parties", "61"], "60 rows cannot be divided among 61 parties: everybody needs at least one"),

@@ -41,7 +41,7 @@ class Shell:
         return str(path)
 
     def start(self, *wishes: str) -> str:
-        options = ("--schema", self.schema, "--epsilon", "1", "--noise", "distributed")
+        options = ("--schema", self.schema, "--epsilon", "1", "--noise", "distributed", "--anyway")
         return str(self.json("run", *options, *wishes)["run"])
 
 
@@ -78,7 +78,7 @@ def test_a_plan_is_priced_in_words_and_in_json(shell: Shell) -> None:
 
 
 def test_a_run_is_started_followed_fetched_and_verified(shell: Shell) -> None:
-    said = shell.run("run", "--schema", shell.schema, "--epsilon", "1", "--noise", "distributed", "--step-seconds", "9")
+    said = shell.run("run", "--schema", shell.schema, "--epsilon", "1", "--step-seconds", "9", "--anyway")
     run = said.splitlines()[0]
     assert said.splitlines()[1] == f"follow it with: subn watch {run}"
     Timer(0.2, shell.desk.answer_all).start()

@@ -33,7 +33,7 @@ from tests.support.curator import Desk
 from tests.support.curator_runs import outgoing
 from tests.support.small_runs import CITIES, plan_of
 
-PLAN = {"key_bits": "512", "noise": "distributed"}
+PLAN = {"key_bits": "512", "noise": "distributed", "anyway": "yes"}
 
 
 @pytest.fixture
