@@ -24,6 +24,7 @@ from protocol.run.manifest import verify_manifest
 from protocol.tables.schema import Schema
 from tests.support.api import Api, with_api
 from tests.support.curator import Desk
+from tests.support.curator_runs import column
 from tests.support.small_runs import BITS, SMALL_BITS
 
 OPEN = ("/healthz", "/readyz", "/v1/introduction", "/v1/schema-format")
@@ -159,6 +160,24 @@ def test_a_plan_prices_every_party_and_keeps_nothing(desk: Desk) -> None:
         assert [step["name"] for step in plan["steps"]][:2] == ["joining", "levels"]
         assert plan["bytes_per_party"] > 0
         assert (await api.operator("GET", "/v1/runs")).json() == {"items": [], "next": None}
+
+    with_api(desk, story)
+
+
+def test_a_plan_that_advice_stops_needs_a_second_word_which_the_plan_records(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        body, headers = {"schema": BITS.hash, "epsilon": "20"}, {"Idempotency-Key": "k"}
+        told = (await api.operator("POST", "/v1/plans", json=body)).json()
+        assert told["advice"][0]["severity"] == "stop"
+        assert told["plan"]["against"] == [one["text"] for one in told["advice"] if one["severity"] == "stop"]
+        answer = await api.operator("POST", "/v1/runs", json=body, headers=headers)
+        refused(answer, 422, "protects nobody")
+        assert answer.json()["type"].endswith("advised-against")
+        refused(await api.operator("POST", "/v1/runs", json=body | {"anyway": "yes"}, headers=headers), 422, "anyway")
+        started = await api.operator("POST", "/v1/runs", json=body | {"anyway": True}, headers=headers)
+        assert started.status_code == 201
+        plan = json.loads(column(desk, started.json()["run"], "plan"))
+        assert plan["against"] == told["plan"]["against"]
 
     with_api(desk, story)
 
