@@ -9,23 +9,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from protocol.errors import AdvisedAgainst
-from protocol.forecast.coverage import Evidence, sizes_of
+from protocol.forecast.coverage import Evidence
 from protocol.forecast.error import evidence_of
-from protocol.forecast.typical_tables import Shape, noise_left, spread, typical_size
-from protocol.model.rare_categories import least_visible
-from protocol.options import Method
+from protocol.forecast.typical_tables import spread
+from protocol.forecast.visibility import ALL_NOISE, error_of_columns, least_count, visible_pairs, visible_partners
 from protocol.plan.plan import MOST_SENTENCES, Plan
 from protocol.plan.promises import odds_factor
 from protocol.plan.terms import Terms
 from protocol.stages.methods import terms_of
-from protocol.stages.picked_tables import coming_noise
 from protocol.tables.attributes import Attribute, Ranged
 from protocol.text import printable
 
 Severity = Literal["note", "warning", "stop"]
 
 PROTECTS_NOBODY, PROTECTS_LITTLE = 20, 10  # epsilon
-_ALL_NOISE, _NOISY = 0.25, 0.1  # the share of the rows that noise puts into wrong cells of a table
+_NOISY = 0.1  # the share of the rows that noise puts into wrong categories
 _LARGEST_SENSIBLE = 8  # epsilon that is recommended
 _FEW_ROWS = 500
 _IDENTIFIES, _FEWEST_IDENTIFIERS = 0.5, 50  # values for each row, and values, of a column that may identify people
@@ -36,11 +34,6 @@ _HARDLY_ANY = 0.1  # relationships of a column that are expected to be counted
 _MOST_TOLD = 3  # columns with a piece of advice each
 _HALVINGS = 12
 SECOND_WORD = "If you mean it, repeat the request with anyway (subn run --anyway); the plan will record this advice."
-_TAKES_OUT: tuple[Method, ...] = (
-    "dp-subn",
-    "guided",
-    "dp-ccbn",
-)  # methods with sums that hold noise of several parties
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,12 @@ def _about_parties(terms: Terms) -> Iterator[Advice]:
             f"{largest.name} holds {share:.0%} of the rows: the table will be much like a table of its rows alone, and "
             "shows little of the other parties.",
         )
-    if 1 < plan.parties <= _FEW_PARTIES and not plan.insiders and plan.noise != "local" and plan.method in _TAKES_OUT:
+    if (
+        1 < plan.parties <= _FEW_PARTIES
+        and not plan.insiders
+        and plan.noise != "local"
+        and plan.method != "independent"
+    ):
         yield Advice(
             "warning",
             f"Insiders is 0 among {plan.parties} parties: a curious party can take the noise that it added out of the "
@@ -118,7 +116,7 @@ def _about_identifiers(terms: Terms) -> Iterator[Advice]:
 def _about_noise(terms: Terms) -> Iterator[Advice]:
     """Say what noise hides: everything, all relationships, or most values of some columns."""
     evidence, rows = evidence_of(terms), terms.plan.total_rows
-    alone = _error_of_columns(terms, evidence)
+    alone = error_of_columns(terms, evidence)
     if rows < _FEW_ROWS:
         yield Advice(
             "warning",
@@ -128,16 +126,16 @@ def _about_noise(terms: Terms) -> Iterator[Advice]:
     if alone >= _NOISY:
         yield _all_noise(terms, evidence, alone)
         return
-    if terms.domain.count > 1 and _visible_pairs(evidence) < 1:
+    if terms.domain.count > 1 and visible_pairs(evidence) < 1:
         yield _only_columns(terms, evidence)
     if terms.plan.encoding == "native":
         yield from _about_categories(terms, evidence)
 
 
 def _all_noise(terms: Terms, evidence: Sequence[Evidence], alone: float) -> Advice:
-    needed = _epsilon(terms, lambda factor: _error_of_columns(terms, evidence, factor) < _NOISY)
+    needed = _epsilon(terms, lambda factor: error_of_columns(terms, evidence, factor) < _NOISY)
     return Advice(
-        "stop" if alone >= _ALL_NOISE else "warning",
+        "stop" if alone >= ALL_NOISE else "warning",
         f"Noise puts {alone:.0%} of the rows into wrong categories of a typical column at epsilon "
         f"{float(terms.plan.epsilon):g}, and hides nearly all relationships. {_raise_to(needed)} take fewer columns or "
         "values, or let more rows take part.",
@@ -145,7 +143,7 @@ def _all_noise(terms: Terms, evidence: Sequence[Evidence], alone: float) -> Advi
 
 
 def _only_columns(terms: Terms, evidence: Sequence[Evidence]) -> Advice:
-    needed = _epsilon(terms, lambda factor: _visible_pairs(evidence, factor) >= 1)
+    needed = _epsilon(terms, lambda factor: visible_pairs(evidence, factor) >= 1)
     more = "Raise epsilon," if needed is None else _raise_to(needed)  # no pair may be counted that tells
     return Advice(
         "warning",
@@ -159,12 +157,12 @@ def _about_categories(terms: Terms, evidence: Sequence[Evidence]) -> Iterator[Ad
     found, sizes = evidence[0], terms.schema.sizes
     many, lost = [], []
     for attribute in terms.schema.attributes:
-        least = _least_visible(terms, found, attribute.size)
+        least = least_count(terms, found, attribute.size)
         if attribute.size >= _identifying(terms):
             continue  # said already
         if least * attribute.size > found.rows and attribute.size > _groups(found.rows, least):
             many.append(attribute)
-        elif terms.domain.count > 1 and _visible_partners(found, attribute.size, sizes) < _HARDLY_ANY:
+        elif terms.domain.count > 1 and visible_partners(found, attribute.size, sizes) < _HARDLY_ANY:
             lost.append(attribute)
     many.sort(key=lambda attribute: -attribute.size)
     for attribute in many[:_MOST_TOLD]:
@@ -192,7 +190,7 @@ def _groups(rows: int, least: float) -> int:
 
 def _too_many_values(terms: Terms, found: Evidence, attribute: Attribute) -> Advice:
     size, rows = attribute.size, found.rows
-    least = _least_visible(terms, found, size)
+    least = least_count(terms, found, size)
     shares, counts = spread(size)
     visible = int(counts[shares * rows > least].sum())
     needed = float(terms.plan.epsilon) * least * size / rows
@@ -203,50 +201,6 @@ def _too_many_values(terms: Terms, found: Evidence, attribute: Attribute) -> Adv
         f"hides values with fewer than {math.ceil(least):,} rows. Put them into at most {_groups(rows, least):,} "
         f"groups{more}.",
     )
-
-
-def _least_visible(terms: Terms, found: Evidence, size: int) -> float:
-    """The smallest count of a category that rises above the noise."""
-    step = next((step for step in terms.steps if step.stage == "levels"), None)
-    coming = coming_noise(terms, step) if terms.plan.merging and step is not None else 0.0
-    return max(1.0, least_visible(found.single[typical_size(size)], coming))
-
-
-def _error_of_columns(terms: Terms, evidence: Sequence[Evidence], factor: float = 1.0) -> float:
-    """The share of the rows that noise puts into wrong categories of a column, at `factor` times epsilon."""
-    sizes = sizes_of(terms)
-    return math.fsum(
-        found.weight * noise_left((size,), _mean_noise(found.single[size], found, factor), found.tables) / len(sizes)
-        for found in evidence
-        for size in sizes
-    )
-
-
-def _visible_pairs(evidence: Sequence[Evidence], factor: float = 1.0) -> float:
-    """How many pairs are expected to be counted with noise that leaves most rows in their cells."""
-    return math.fsum(
-        found.weight * found.kinds[shape] * counted.share
-        for found in evidence
-        for shape, counted in found.pairs.items()
-        if _is_visible(found, shape, factor)
-    )
-
-
-def _visible_partners(found: Evidence, size: int, sizes: Sequence[int]) -> float:
-    """How many pairs of an attribute of this size are expected to be counted and visible."""
-    own, others = typical_size(size), [typical_size(one) for one in sizes]
-    others.remove(own)
-    shapes = [(min(own, other), max(own, other)) for other in others]
-    return math.fsum(found.pairs[shape].share for shape in shapes if shape in found.pairs and _is_visible(found, shape))
-
-
-def _is_visible(found: Evidence, shape: Shape, factor: float = 1.0) -> bool:
-    noise = _mean_noise(found.pairs[shape].variance, found, factor)
-    return noise_left(shape, noise, found.tables) < _ALL_NOISE
-
-
-def _mean_noise(variance: float, found: Evidence, factor: float) -> float:
-    return math.sqrt(2 * variance / math.pi) / found.rows / factor
 
 
 def _epsilon(terms: Terms, is_enough: Callable[[float], bool]) -> float | None:

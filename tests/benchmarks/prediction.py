@@ -207,7 +207,7 @@ def lines(records: Sequence[Record]) -> Iterator[str]:
 def _line(table: str, found: Sequence[tuple[Prediction, float]]) -> str:
     told = [(one.low, one.high, error) for one, error in found if one.low is not None and one.high is not None]
     below, above = (sum(error < low for low, _, error in told), sum(error > high for _, high, error in told))
-    width = float(np.median([high / low for low, high, _ in told])) if told else float("nan")
+    width = float(np.median([high / max(low, 1e-9) for low, high, _ in told])) if told else float("nan")
     inside = 1 - (below + above) / max(1, len(told))
     return f"{table:14} {len(found):9} {len(told):6} {inside:7.1%} {below:6} {above:6} {width:9.2f}"
 
