@@ -218,7 +218,7 @@ def test_a_plan_of_an_unknown_schema_is_refused(desk: Desk) -> None:
 
 def test_a_run_is_started_once_per_idempotency_key(desk: Desk) -> None:
     async def story(api: Api) -> None:
-        body = {"schema": BITS.hash, "epsilon": "1", "noise": "local"}
+        body = {"schema": BITS.hash, "epsilon": "1", "noise": "local", "anyway": True}
         first = await api.operator("POST", "/v1/runs", json=body, headers={"Idempotency-Key": "k1"})
         again = await api.operator("POST", "/v1/runs", json=body, headers={"Idempotency-Key": "k1"})
         assert (first.status_code, again.status_code) == (201, 200)
