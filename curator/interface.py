@@ -4,7 +4,7 @@ It does not know how requests are served, and it holds no secrets.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -14,6 +14,7 @@ from protocol.messages.run_states import RunStateName
 from protocol.options import PLAN_OPTIONS, Method, PlanOption
 
 Item = TypeVar("Item")
+Severity = Literal["note", "warning", "stop"]
 _Patience = Annotated[int, Field(ge=1, le=365 * 24 * 3600)]
 SentText = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
@@ -103,6 +104,12 @@ class PlanRequest(_Planned):
         default=None, title="Seconds for a step", description="how long the run waits for all answers to a step"
     )
 
+    anyway: bool = Field(
+        default=False,
+        title="Anyway",
+        description="start the plan although advice says stop; the plan records the advice",
+    )
+
     def wishes(self) -> dict[str, Any]:
         """Return the arguments of `protocol.forecast.recommendation.planned` besides run, schema and members."""
         asked = {name: getattr(self, name) for name in PLAN_OPTIONS}
@@ -115,11 +122,12 @@ class Prediction(Told):
     error: Annotated[
         float | None, Field(description="null if it cannot be predicted from public numbers", examples=[0.043])
     ]
-    low: Annotated[
+    low: Annotated[float | None, Field(description="the lower end of the range of the error", examples=[0.021])]
+    high: Annotated[float | None, Field(description="the upper end: 19 of 20 errors lie in it", examples=[0.085])]
+    usual: Annotated[
         float | None,
-        Field(description="the error if columns depend half as much as usual", examples=[0.028]),
+        Field(description="the error for a usual table, to compare plans, even if the error is not predicted"),
     ]
-    high: Annotated[float | None, Field(description="the error if they depend twice as much", examples=[0.075])]
     noise: Annotated[
         float, Field(description="the part of the error that is noise in the counted pairs", examples=[0.008])
     ]
@@ -128,7 +136,9 @@ class Prediction(Told):
         str,
         Field(
             description="the causes of the error, or why it is not predicted",
-            examples=["18 % of it is noise in the pairs that are counted; the rest is due to pairs left out"],
+            examples=[
+                "18 % of it is noise in the pairs that are counted; the rest is due to pairs left out and to chance"
+            ],
         ),
     ]
 
@@ -157,6 +167,11 @@ class CurvePoint(Told):
     method: str
 
 
+class Advice(Told):
+    severity: Annotated[Severity, Field(description="stop: the plan is refused unless the request says `anyway`")]
+    text: Annotated[str, Field(description="what was found, and what would be better")]
+
+
 class PlanForecast(Told):
     plan: dict[str, Any]
     plan_hash: Hash
@@ -170,6 +185,7 @@ class PlanForecast(Told):
             examples=[["The budget is divided: 95 % for counting all pairs by views, 5 % for counting what is left."]],
         ),
     ]
+    advice: Annotated[list[Advice], Field(description="the most severe first")]
     steps: list[StepForecast]
     bytes_per_party: int
     seconds: float

@@ -5,7 +5,8 @@ SubnError
 │   ├── SchemaError          the schema contradicts itself
 │   ├── DataError            a table does not fit its schema
 │   └── PlanError            the plan cannot be run, paid for or understood
-│       └── PriceError       the plan costs somebody more than epsilon
+│       ├── PriceError       the plan costs somebody more than epsilon
+│       └── AdvisedAgainst   the plan protects nobody or makes a useless table; the operator may insist
 ├── ManifestError            a published result does not prove its claims
 └── PeerError                this side must refuse a message; carries `culprit`
     ├── MalformedMessage     the bytes are not a message of this protocol version
@@ -44,6 +45,10 @@ class PlanError(OperatorError):
 
 
 class PriceError(PlanError):
+    pass
+
+
+class AdvisedAgainst(PlanError):
     pass
 
 

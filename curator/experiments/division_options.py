@@ -10,7 +10,10 @@ WAYS = "random|file:COLUMN|sorted:ATTRIBUTE|dirichlet:ATTRIBUTE:BETA|largest:SHA
 
 def add_division_options(group: Any) -> None:
     group.add_argument(
-        "--parties", type=int, metavar="K", help="number of parties (3, or the number of values of the column)"
+        "--parties",
+        type=int,
+        metavar="K",
+        help="number of parties (3, or the number of values of the column); 1 is a central baseline",
     )
     group.add_argument(
         "--partition",

@@ -25,6 +25,7 @@ from curator.operator.schema_files import read_schema
 from curator.results.csv_files import write_table
 from protocol.errors import PlanError
 from protocol.exact import exact
+from protocol.forecast.advice import advice
 from protocol.forecast.error import predicted
 from protocol.forecast.recommendation import planned
 from protocol.identity import Identity
@@ -115,7 +116,10 @@ def prepare(
         member_of(name, len(columns[0]), identity)
         for name, columns, identity in zip(partition.names, own, identities, strict=True)
     ]
-    terms = planned("simulation", table.schema, members, epsilon, settings.method, settings.preset, **settings.wishes)
+    wishes = settings.wishes
+    if len(members) == 1 and wishes.get("insiders") is None:
+        wishes = wishes | {"insiders": 0}  # there is nobody else
+    terms = planned("simulation", table.schema, members, epsilon, settings.method, settings.preset, fewest=1, **wishes)
     return own, terms, identities
 
 
@@ -164,6 +168,7 @@ def _manifest(simulation: Simulation, real_crypto: bool, seconds: float) -> dict
         "phases": [vars(cost) for cost in simulation.stages.values()],
         "predicted": vars(predicted(terms)),
         "why": list(reasons(terms)),
+        "advice": [vars(one) for one in advice(terms)],
         "network": [
             {"attribute": terms.domain.variables[family.child].name, "parents": terms.domain.names(family.parents)}
             | ({"party": name} if name else {})

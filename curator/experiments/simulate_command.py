@@ -118,6 +118,7 @@ def _summary(manifest: dict[str, Any], out: Path) -> list[str]:
         lines.append(f"{found}, predicted {_predicted(expected)}")
     else:
         lines.append(f"average error of all pairs of attributes, predicted: {_predicted(expected)}")
+    lines += [f"{one['severity']}: {one['text']}" for one in manifest["advice"]]
     lines.append(f"wrote {out / 'synthetic.csv'} and {out / 'manifest.json'} in {manifest['seconds']:.1f} s")
     return lines
 

@@ -43,6 +43,7 @@ KINDS: dict[type[BaseException], Kind] = {
     protocol.DataError: Kind(422, "data", "The data does not fit its schema"),
     protocol.PlanError: Kind(422, "plan", "The plan cannot be run, paid for or understood"),
     protocol.PriceError: Kind(422, "price", "The plan costs a party more than epsilon"),
+    protocol.AdvisedAgainst: Kind(422, "advised-against", "The plan protects nobody, or its table would be useless"),
     protocol.ManifestError: Kind(422, "manifest", "The manifest does not prove what it claims"),
     protocol.PeerError: Kind(400, "refused-message", "The message was refused"),
     protocol.MalformedMessage: Kind(400, "malformed-message", "This is not a message of the protocol"),

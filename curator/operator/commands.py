@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"finished": 0, "failed": 1, "cancelled": 3, "refused": 3, "timed_out": 4}
 TIMED_OUT = 4
+ADVISED_AGAINST = 3  # a plan that is refused unless the operator says --anyway
 RESULTS = (
     *("manifest.json", "table.csv", "schema.json", "codebook.csv", "codebook.html"),
     *("network.json", "tables.json", "report.json", "report.html", "table.parquet"),
@@ -41,6 +42,7 @@ def add_operator_options(name: str, parser: argparse.ArgumentParser) -> None:
 def _plan_options(parser: argparse.ArgumentParser) -> None:
     _planning_options(parser, _plan)
     parser.add_argument("--curve", action="store_true", help="also the predicted error of the same plan by epsilon")
+    parser.epilog = "Exit codes: 0 planned, 1 failed, 2 usage or no such plan, 3 advice says stop (--anyway: 0)."
 
 
 def _planning_options(parser: argparse.ArgumentParser, run: Command) -> None:
@@ -50,6 +52,9 @@ def _planning_options(parser: argparse.ArgumentParser, run: Command) -> None:
         "--party", action="append", metavar="NAME", help="a party; repeat for more (all that offer rows)"
     )
     add_plan_options(parser.add_argument_group("the plan (defaults come from the preset)"))
+    parser.add_argument(
+        "--anyway", action="store_true", help="start the plan although advice says stop; the plan records the advice"
+    )
 
 
 def _run_options(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +141,8 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 
 def _body(client: "CuratorClient", chosen: argparse.Namespace) -> dict[str, Any]:
     body = {"schema": _schema_hash(client, chosen.schema), "parties": chosen.party, "epsilon": chosen.epsilon}
-    return body | {"method": chosen.method, "preset": chosen.preset} | as_json(wishes(chosen))
+    body |= {"method": chosen.method, "preset": chosen.preset} | as_json(wishes(chosen))
+    return body | ({"anyway": True} if chosen.anyway else {})
 
 
 def _run_body(client: "CuratorClient", chosen: argparse.Namespace) -> dict[str, Any]:
@@ -154,7 +160,9 @@ def _schema_hash(client: "CuratorClient", given: str) -> str:
 
 def _plan(client: "CuratorClient", chosen: argparse.Namespace) -> int:
     plan = client.plan(_body(client, chosen), chosen.curve)
-    return say(chosen, plan, *describe_plan(plan), *(describe_curve(plan) if chosen.curve else ()))
+    say(chosen, plan, *describe_plan(plan), *(describe_curve(plan) if chosen.curve else ()))
+    is_stopped = any(one["severity"] == "stop" for one in plan["advice"])
+    return ADVISED_AGAINST if is_stopped and not chosen.anyway else 0
 
 
 def _run(client: "CuratorClient", chosen: argparse.Namespace) -> int:

@@ -128,10 +128,16 @@ class Curator:
         return Plan.model_validate(self._client.plan(self._body(schema, epsilon, wishes), with_curve=True))
 
     @with_plan_options
-    def run(self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, **wishes: Any) -> "NotebookRun":
-        """Start a run. It waits for its parties to join."""
+    def run(
+        self, schema: str | Path | Mapping[str, Any], epsilon: ExactNumber, anyway: bool = False, **wishes: Any
+    ) -> "NotebookRun":
+        """Start a run. It waits for its parties to join.
+
+        With `anyway` it starts although advice says stop; the plan records the advice.
+        """
         key = Stream.system().take(16).hex()
-        return NotebookRun(self._client, self._client.create_run(self._body(schema, epsilon, wishes), key)["run"])
+        body = self._body(schema, epsilon, wishes) | ({"anyway": True} if anyway else {})
+        return NotebookRun(self._client, self._client.create_run(body, key)["run"])
 
     def runs(self) -> list[interface.RunEntry]:
         return [interface.RunEntry.model_validate(one) for one in self._client.runs()]

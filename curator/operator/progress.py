@@ -87,6 +87,7 @@ def describe_plan(plan: Json) -> list[str]:
             f"{step['bytes_per_party']:12,} {step['seconds']:6.1f} {error:>7}"
         )
     lines += [_error_line(plan["predicted"]), *(f"why: {reason}" for reason in plan["why"])]
+    lines += advice_lines(plan["advice"])
     deltas = {party: f" and a delta of {delta}" for party, delta in plan["delta"].items() if delta != "0"}
     lines += [f"{party} pays {price}{deltas.get(party, '')}" for party, price in plan["price"].items()]
     lines.append(
@@ -94,6 +95,13 @@ def describe_plan(plan: Json) -> list[str]:
         f"Plan {plan['plan_hash']}"
     )
     return lines
+
+
+def advice_lines(advice: Sequence[Json]) -> list[str]:
+    """Return a line for each piece of advice, and the second word if one of them says stop."""
+    lines = [f"{one['severity']}: {one['text']}" for one in advice]
+    is_stopped = any(one["severity"] == "stop" for one in advice)
+    return [*lines, "this plan starts only with --anyway, and records why it should not"] if is_stopped else lines
 
 
 def describe_curve(plan: Json) -> list[str]:

@@ -30,6 +30,7 @@ from curator.rendering.curve_picture import error_curve
 from curator.runs.planning import request_digest
 from curator.service import Service
 from protocol.errors import PlanError, SubnError
+from protocol.plan.plan import Plan
 from protocol.plan.promises import odds_factor, promises
 from protocol.plan.terms import Terms
 
@@ -141,7 +142,7 @@ async def start(request: Request, _session: Sending, service: TheService) -> Res
 
 
 def _start(service: Service, filled: Filled) -> str:
-    body = _request(filled, Offers.of(service, filled))
+    body = _request(filled, Offers.of(service, filled)).model_copy(update={"anyway": "anyway" in filled})
     # Retry safety: sending the same form twice starts one run; another plan on the same page starts another run.
     key = sha256(f"{filled.get('key', '')} {request_digest(body)}".encode()).hexdigest()
     return service.orchestrator.create_run(body, key)[0]
@@ -171,7 +172,14 @@ def _forecast(service: Service, filled: Filled, offers: Offers, abandoned: Event
         "stages": stage_totals(terms, found.steps),
         "promises": promises(terms.plan),
         "odds": odds_factor(terms.plan.epsilon),
+        "second_word": (word := _second_word(terms.plan)),
+        "is_meant": filled.get("anyway") == word,
     }
+
+
+def _second_word(plan: Plan) -> str:
+    """Return the value of the box that starts a plan against advice: other advice, another value. Empty: no box."""
+    return sha256("\n".join(plan.against).encode()).hexdigest() if plan.against else ""
 
 
 def stage_totals(terms: Terms, steps: Sequence[interface.StepForecast]) -> list[StageTotal]:

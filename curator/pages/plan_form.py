@@ -13,7 +13,7 @@ from curator.interface import PlanRequest
 from protocol.errors import PlanError
 from protocol.options import PLAN_OPTIONS
 
-_ELSEWHERE = ("schema", "parties")  # chosen outside these fields
+_ELSEWHERE = ("schema", "parties", "anyway")  # chosen outside these fields
 EPSILONS = "0.05 0.1 0.2 0.3 0.4 0.5 0.6 0.8 1 1.25 1.5 2 2.5 3 4 5 6 8 10"
 
 

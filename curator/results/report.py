@@ -108,6 +108,7 @@ def _expectations(terms: Terms) -> Json:
         ],
         "predicted": vars(predicted(terms)),
         "why": list(reasons(terms)),
+        "against": list(terms.plan.against),
     }
 
 

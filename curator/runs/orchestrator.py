@@ -76,7 +76,7 @@ class Orchestrator:
         found = run_of_key(self._store, idempotency_key, request)
         if found is not None:
             return found, False
-        terms = self.planner.plan(request, run_name(self._seams)).terms
+        terms = self.planner.plan_to_start(request, run_name(self._seams)).terms
         with self._creating:
             found = run_of_key(self._store, idempotency_key, request)
             return (found, False) if found is not None else (self._create(terms, request, idempotency_key), True)

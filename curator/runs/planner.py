@@ -10,6 +10,7 @@ from curator.accounts.registry import Registry
 from curator.interface import PlanRequest
 from curator.runs.planning import Planned, Wanted
 from curator.runs.ports import Seams
+from protocol.forecast.advice import refuse_unless_meant
 
 _DRAFT = "draft"  # the name of a run that is only planned
 
@@ -35,3 +36,9 @@ class Planner:
             with_curve=with_curve,
         )
         return self.seams.work_out(wanted, abandoned or Event())
+
+    def plan_to_start(self, request: PlanRequest, run: str) -> Planned:
+        """Return the plan of a run that is to start. Raise AdvisedAgainst unless its advice is heeded or overruled."""
+        found = self.plan(request, run)
+        refuse_unless_meant(found.terms.plan, request.anyway)
+        return found

@@ -16,6 +16,7 @@ from curator import interface
 from curator.interface import PlanRequest
 from protocol import errors as protocol
 from protocol.exact import canonical_json, digest
+from protocol.forecast.advice import advice, with_advice
 from protocol.forecast.costs import forecast
 from protocol.forecast.curve import enough, error_curve
 from protocol.forecast.error import predicted
@@ -70,7 +71,7 @@ class Wanted(BaseModel):
 
     def work_out(self) -> Planned:
         """Return the terms and their forecast. Raise PlanError if there can be none."""
-        terms = self.terms()
+        terms = with_advice(self.terms())
         found = plan_forecast(terms)
         return Planned(terms, found.model_copy(update=self._curve()) if self.with_curve else found)
 
@@ -118,6 +119,7 @@ def plan_forecast(terms: Terms) -> interface.PlanForecast:
         delta={name: str(delta) for name, delta in zip(names, found.deltas, strict=True)},
         predicted=interface.Prediction(**vars(predicted(terms))),
         why=list(reasons(terms)),
+        advice=[interface.Advice(**vars(one)) for one in advice(terms)],
         steps=[interface.StepForecast(**vars(step)) for step in found.steps],
         bytes_per_party=found.bytes_per_party,
         seconds=found.seconds,

@@ -61,6 +61,7 @@ class Views:
             "is_compared": self._is_compared(request),
             "promises": promises(plan) if plan is not None else [],
             "not_promised": not_promised(),
+            "against": plan.against if plan is not None else (),
         }
 
     def account(self, name: str) -> dict[str, Any] | None:

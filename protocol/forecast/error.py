@@ -6,63 +6,51 @@ prediction.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from protocol.forecast.coverage import Counted, Evidence
 from protocol.forecast.coverage_by_network import evidence_of_networks
 from protocol.forecast.coverage_by_picks import evidence_of_picks
 from protocol.forecast.coverage_by_views import evidence_of_views
-from protocol.forecast.typical_tables import Shape, drawn, noise_believed, noise_left
+from protocol.forecast.typical_tables import (
+    STRENGTH,
+    USUAL,
+    Assumed,
+    Shape,
+    drawn,
+    drawn_evenly,
+    noise_believed,
+    noise_left,
+)
 from protocol.plan.terms import Terms
 
-FACTOR = 1.5  # within which a prediction is meant to hold
-_STILL_THERE = 1.0  # noise after the fit over the noise of the best combination of all tables; the fit reaches it
-_DRAWN_EVENLY = 0.4  # error of rows drawn evenly from a fitted model over the error of rows drawn one by one
-_WEAK_STRONG = (0.5, 2.0)  # how much weaker or stronger than usual the dependence of attributes may be
-# Noise above which the prediction for pairs of two-valued attributes rests on their assumed strength alone.
-_TOO_NOISY = 1 / 20
-_MOST_UNKNOWN = 0.25  # share of the error that may depend on the assumed strength of two-valued attributes' dependence
+FACTOR = 1.5  # within which a prediction is meant to hold for a table whose evenness and dependence are as assumed
+_HIDDEN = 2.5  # a cell whose share of the rows is below this multiple of its noise is not seen
+# What tables may be instead of usual: with these strengths (of pairs in general, and of two-valued attributes), or with
+# rows that fall into categories this evenly or unevenly.
+_OTHERS = (
+    Assumed(strength=0.003, of_two_valued=0.001),
+    Assumed(strength=0.16, of_two_valued=0.17),
+    Assumed(fall=0.5),
+    Assumed(fall=5.0),
+)
+_SLIGHT = 0.001  # an error that is added to both ends of a range: runs of one plan differ by as much
+_WIDEST = 6.0  # the high end of a range that is told is at most so many times the low end
+_SMALL = 0.01  # a range that ends below this error is told, however wide
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A predicted error; `low` and `high` hold for dependence half and twice as strong as usual."""
+    """A predicted error, and the range in which tables of many kinds lie."""
 
-    error: float | None  # None, like its bounds, if public numbers do not tell the error within FACTOR
+    error: float | None  # None, like its bounds, if public numbers do not tell the error
     low: float | None
     high: float | None
+    usual: float | None  # the error of a usual table, to compare plans, also where the range is too wide to be told
     noise: float  # the part due to noise in pairs that are counted
     left_out: float  # the part due to pairs that are not counted
     why: str  # the composition of the error, or the reason why there is no prediction
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The pairs of attributes of one shape, as the evidence of one table counts or ignores them."""
-
-    shape: Shape
-    counted: float  # the share of all pairs that is counted
-    ignored: float  # the share of all pairs that is not counted
-    single: float  # error of a counted pair, by noise in its two single attributes
-    joint: float  # error of a counted pair, by noise in the dependence of its attributes
-    is_fitted: bool
-    alone: float  # error of an ignored pair, by noise in its two single attributes
-    strength: float  # of an ignored pair
-
-    def noise(self, times: float = 1.0) -> float:
-        joint = noise_believed(self.shape, self.joint, times) if self.is_fitted else self.joint
-        return self.counted * math.hypot(self.single, joint)
-
-    def error(self, times: float = 1.0) -> float:
-        return self.noise(times) + self.ignored * math.hypot(self.strength * times, self.alone)
-
-    @property
-    def unknown(self) -> float:
-        """The part of the error that depends on the assumed dependence between two-valued attributes."""
-        if self.shape != (2, 2):
-            return 0.0
-        return self.error() - (self.noise() if self.joint <= _TOO_NOISY else 0.0)
 
 
 def predicted(terms: Terms) -> Prediction:
@@ -70,30 +58,45 @@ def predicted(terms: Terms) -> Prediction:
         return _not_predicted("a single column has no pairs")
     if terms.plan.encoding != "native" and max(terms.schema.sizes) > 2:
         return _not_predicted("the plan models parts of columns, and how those depend on each other is not public")
-    evidence = _evidence(terms)
-    return _judged([part for found in evidence for part in _parts(found)], _rounding(terms, evidence[0]))
-
-
-def _judged(parts: Sequence[_Part], rounding: float) -> Prediction:
-    whole, weak, strong = (
-        min(1.0, math.hypot(math.fsum(part.error(times) for part in parts), rounding)) for times in (1.0, *_WEAK_STRONG)
-    )
-    if math.fsum(part.unknown for part in parts) > _MOST_UNKNOWN * whole:
-        return _not_predicted(
-            "it depends on how strongly columns with two values depend on each other, which differs between tables by "
-            "a factor of a hundred"
-        )
-    noise = math.fsum(part.noise() for part in parts)
+    evidence = evidence_of(terms)
+    whole, noise = _error(terms, evidence, USUAL)
+    low, high = _range(terms, evidence, whole)
+    if high > max(_SMALL, _WIDEST * low):
+        return replace(_not_predicted(_too_wide(low, high)), usual=whole)
     share = round(100 * min(1.0, noise / whole)) if whole else 100
-    why = f"{share} % of it is noise in the pairs that are counted; the rest is due to pairs left out"
-    return Prediction(whole, weak, strong, noise, max(0.0, whole - noise), why)
+    why = f"{share} % of it is noise in the pairs that are counted; the rest is due to pairs left out and to chance"
+    return Prediction(whole, low, high, whole, noise, max(0.0, whole - noise), why)
+
+
+def _range(terms: Terms, evidence: Sequence[Evidence], whole: float) -> tuple[float, float]:
+    """The range of the error: the effects of all assumptions, and FACTOR, add up as roots of squares of logarithms."""
+    without = _error(terms, evidence, USUAL, is_rounded=False)[0]
+    found = [without, *(_error(terms, evidence, other)[0] for other in _OTHERS)]
+    by_strength, by_fall = (*found[1:3], whole), (*found[3:5], whole)
+    above = [_logarithm(max(one), whole) for one in (by_strength, by_fall)]
+    below = [_logarithm(whole, min(one)) for one in (by_strength, by_fall, (without, whole))]
+    low = whole * math.exp(-math.hypot(*below, math.log(FACTOR))) - _SLIGHT
+    high = whole * math.exp(math.hypot(*above, math.log(FACTOR))) + _SLIGHT
+    return max(0.0, low), min(1.0, high)
+
+
+def _logarithm(one: float, other: float) -> float:
+    return math.log(max(one, _SLIGHT**2) / max(other, _SLIGHT**2))
+
+
+def _too_wide(low: float, high: float) -> str:
+    return (
+        f"tables with the same public numbers lie between {low:.2g} and {high:.2g}, and how strongly columns depend on "
+        "each other, or how evenly rows fall into categories, is not public"
+    )
 
 
 def _not_predicted(why: str) -> Prediction:
-    return Prediction(None, None, None, 0.0, 0.0, why)
+    return Prediction(None, None, None, None, 0.0, 0.0, why)
 
 
-def _evidence(terms: Terms) -> Sequence[Evidence]:
+def evidence_of(terms: Terms) -> Sequence[Evidence]:
+    """Return what the plan's tables will count."""
     plan = terms.plan
     if plan.method == "dp-subn" and not plan.picks_pairs:
         return evidence_of_networks(terms)
@@ -102,36 +105,57 @@ def _evidence(terms: Terms) -> Sequence[Evidence]:
     return [evidence_of_views(terms) if plan.views == "pairs" else evidence_of_picks(terms)]
 
 
-def _parts(found: Evidence) -> Iterator[_Part]:
-    alone = {size: _remaining(found, (size,), variance * (1 - 1 / size)) for size, variance in found.single.items()}
-    for shape, many in found.kinds.items():
-        counted = found.pairs.get(shape, Counted(0.0, 0.0))
-        a, b = shape
-        single = found.single[a] * (1 - 1 / a) / b**2 + found.single[b] * (1 - 1 / b) / a**2
-        joint = counted.variance * (1 - 1 / a) * (1 - 1 / b)
-        of_all = found.weight * many / found.all_pairs
-        yield _Part(
-            shape,
-            of_all * counted.share,
-            of_all * (1 - counted.share),
-            _remaining(found, shape, single),
-            _remaining(found, shape, joint),
-            found.is_fitted,
-            math.hypot(*(alone[size] for size in shape)),
-            found.strength,
-        )
+def _error(
+    terms: Terms, evidence: Sequence[Evidence], assumed: Assumed, is_rounded: bool = True
+) -> tuple[float, float]:
+    """The mean error over all pairs, and the part of it that is noise in counted pairs."""
+    whole = noise = 0.0
+    for found in evidence:
+        for shape, many in found.kinds.items():
+            share = found.weight * many / found.all_pairs
+            counted = found.pairs.get(shape, Counted(0.0, 0.0))
+            rounding = _rounding(terms, shape, assumed) if is_rounded else 0.0
+            if counted.share:
+                of_counted = _of_counted(found, shape, counted.variance, assumed)
+                noise += share * counted.share * of_counted
+                whole += share * counted.share * min(1.0, math.hypot(of_counted, rounding))
+            if counted.share < 1:
+                whole += (
+                    share * (1 - counted.share) * min(1.0, math.hypot(_of_ignored(found, shape, assumed), rounding))
+                )
+    return min(1.0, whole), noise
 
 
-def _remaining(found: Evidence, shape: tuple[int, ...], variance: float) -> float:
+def _of_counted(found: Evidence, shape: Shape, variance: float, assumed: Assumed) -> float:
+    """The error of a counted pair: noise in its attributes and in their dependence, and chance that noise hides."""
+    a, b = shape
+    single = found.single[a] * (1 - 1 / a) / b**2 + found.single[b] * (1 - 1 / b) / a**2
+    joint = _remaining(found, shape, variance * (1 - 1 / a) * (1 - 1 / b), assumed)
+    kept = noise_believed(shape, joint, assumed) if found.is_fitted else joint
+    hidden = drawn(shape, found.rows, assumed.fall, _HIDDEN * _mean_size(variance) / found.rows)
+    return math.hypot(_remaining(found, shape, single, assumed), kept, hidden)
+
+
+def _of_ignored(found: Evidence, shape: Shape, assumed: Assumed) -> float:
+    """The error of a pair that is not counted: its dependence, chance, and noise in its single attributes."""
+    alone = [_remaining(found, (size,), found.single[size] * (1 - 1 / size), assumed) for size in shape]
+    strength = found.strength * assumed.strength_of(shape) / STRENGTH
+    return math.hypot(strength, drawn(shape, found.rows, assumed.fall), *alone)
+
+
+def _remaining(found: Evidence, shape: tuple[int, ...], variance: float, assumed: Assumed) -> float:
     """The error that noise of this variance leaves after the fit.
 
     The remaining noise is a sum over many noisy cells, so its mean size is that of Gaussian noise.
     """
-    return noise_left(shape, _STILL_THERE * math.sqrt(2 * variance / math.pi) / found.rows, found.tables)
+    return noise_left(shape, _mean_size(variance) / found.rows, found.tables, assumed.fall)
 
 
-def _rounding(terms: Terms, found: Evidence) -> float:
-    """The mean error over all pairs of drawing the published number of rows from the model."""
-    evenly = _DRAWN_EVENLY if terms.plan.estimate == "graphical-model" else 1.0
-    together = math.fsum(many * drawn(shape, terms.plan.rows) for shape, many in found.kinds.items())
-    return evenly * together / found.all_pairs
+def _mean_size(variance: float) -> float:
+    return math.sqrt(2 * variance / math.pi)
+
+
+def _rounding(terms: Terms, shape: Shape, assumed: Assumed) -> float:
+    """The error of drawing the published number of rows from the model."""
+    how = drawn_evenly if terms.plan.estimate == "graphical-model" else drawn
+    return how(shape, terms.plan.rows, assumed.fall)

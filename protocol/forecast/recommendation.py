@@ -15,7 +15,7 @@ from protocol.options import Method, Preset, Wanted
 from protocol.plan.plan import Member, Weighed
 from protocol.plan.presets import make_plan, wishes_families
 from protocol.plan.terms import Terms
-from protocol.run.agreement import agree
+from protocol.run.agreement import FEWEST_MEMBERS, agree
 from protocol.tables.schema import Schema
 
 _DIGITS = 4  # of a predicted error, after the point
@@ -29,13 +29,14 @@ def planned(
     method: Wanted = "recommended",
     preset: Preset = "sound",
     smallest_key: int = SMALLEST_BITS,
+    fewest: int = FEWEST_MEMBERS,
     **wishes: Any,
 ) -> Terms:
     """The agreed terms of a plan for these members. Raise PlanError if there can be none."""
 
     def terms(of: Method, weighed: tuple[Weighed, ...] = ()) -> Terms:
         plan = make_plan(run, schema, members, epsilon, of, preset, weighed=weighed, **wishes)
-        return agree(plan, schema, smallest_key)
+        return agree(plan, schema, smallest_key, fewest)
 
     if method != "recommended":
         return terms(method)
@@ -44,7 +45,7 @@ def planned(
     for candidate in candidates:
         try:
             found = predicted(terms(candidate))
-            weighed.append(Weighed(method=candidate, error=_rounded(found.error), why=found.why))
+            weighed.append(Weighed(method=candidate, error=_rounded(found.usual), why=found.why))
         except PlanError as error:
             first = first or error
             weighed.append(Weighed(method=candidate, error=None, why=str(error)))

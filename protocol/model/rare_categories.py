@@ -3,6 +3,7 @@
 It does not know how a model is fitted or drawn from.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -91,6 +92,11 @@ def merged_by(tables: Sequence[Table], noise: float) -> tuple[Merged, ...]:
     return tuple((variable, groups) for variable, groups in sorted(found) if max(groups) + 1 < len(groups))
 
 
+def least_visible(variance: float, noise: float) -> float:
+    """The smallest count of a category that noise does not hide; `variance` is that of its count."""
+    return max(_OWN_DEVIATIONS * math.sqrt(variance), _CELLS_NOISE * noise)
+
+
 def spread_table(table: Table, domain: Domain, merging: Merging) -> Table:
     """Convert a table over merged variables into a table over the plan's variables.
 
@@ -111,7 +117,7 @@ def spread_table(table: Table, domain: Domain, merging: Merging) -> Table:
 def _groups(table: Table, noise: float) -> tuple[int, ...]:
     """The merged code of each code: supported codes first, in order, then one code for all others, if at least two."""
     size = len(table.counts)
-    weak = table.counts < max(_OWN_DEVIATIONS * np.sqrt(table.variance), _CELLS_NOISE * noise)
+    weak = table.counts < least_visible(table.variance, noise)
     if size == 2 or weak.sum() < 2 or weak.all():
         return tuple(range(size))
     return tuple(np.where(weak, (~weak).sum(), np.cumsum(~weak) - 1).tolist())

@@ -4,6 +4,7 @@ It does not know what follows from it (`protocol.plan.terms`), how its options a
 good defaults are chosen (`protocol.plan.presets`).
 """
 
+import operator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -21,7 +22,9 @@ CoverObjective = Literal["expected-error", "paper"]
 CoverBudgets = Literal["equal", "cube-root", "square-root"]
 
 LONGEST_NAME = 200
+MOST_SENTENCES, LONGEST_SENTENCE = 20, 1000  # of advice
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(checked_name)]
+Sentence = Annotated[str, Field(min_length=1, max_length=LONGEST_SENTENCE), AfterValidator(checked_name)]
 
 
 class Frozen(BaseModel):
@@ -55,6 +58,8 @@ class Plan(Frozen, PlanOptions):
     version: Literal[1] = 1
     method: Method
     weighed: tuple[Weighed, ...] = ()  # method recommended: the methods among which the prediction chose
+    # Advice that said stop, and that the operator overruled. A plan without it keeps the text that it had before.
+    against: Annotated[tuple[Sentence, ...], Field(max_length=MOST_SENTENCES, exclude_if=operator.not_)] = ()
     run: Name
     schema_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     members: tuple[Member, ...]

@@ -25,15 +25,18 @@ from protocol.tables.schema import Schema
 from protocol.views.cover import most_in_views
 
 MOST_IN_TURNS = 4  # pairs picked in all turns, for each variable
-MOST_MEMBERS = 1000
+FEWEST_MEMBERS, MOST_MEMBERS = 2, 1000
 MOST_CHARGES = 1 << 18  # members times variables: a method may have a step for every variable, which charges everybody
 MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
-def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Terms:
-    """The terms, if the plan can be run and costs nobody more than epsilon. Only tests lower `smallest_key`."""
-    _check_parties(plan)
+def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS, fewest: int = FEWEST_MEMBERS) -> Terms:
+    """The terms, if the plan can be run and costs nobody more than epsilon.
+
+    Only tests lower `smallest_key`, and only simulations lower `fewest`: 1 party alone is a central baseline.
+    """
+    _check_parties(plan, fewest)
     _check_budget(plan)
     _check_lists(plan)
     if plan.schema_hash != schema.hash:
@@ -55,10 +58,10 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS) -> Term
     return terms
 
 
-def _check_parties(plan: Plan) -> None:
+def _check_parties(plan: Plan, fewest: int) -> None:
     names = [member.name for member in plan.members]
-    if len(names) < 2:
-        raise PlanError(f"{len(names)} party is too few: a run needs at least 2 parties")
+    if len(names) < fewest:
+        raise PlanError(f"{len(names)} party is too few: a run needs at least {fewest} parties")
     if len(names) > MOST_MEMBERS:
         raise PlanError(f"the plan has {len(names):,} parties, at most {MOST_MEMBERS:,} can run it: leave some out")
     if len(set(names)) < len(names):

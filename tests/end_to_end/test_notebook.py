@@ -57,7 +57,9 @@ def test_from_a_schema_to_a_verified_table(curator: Curator, home: Cluster) -> N
     assert set(plan.price.values()) == {"4/5"}
     assert "nothing has been spent" in str(plan)
     assert curator.schemas()[0].title == "mixed"
-    run = curator.run(MIXED.hash, "0.8", noise="distributed", parties=["north", "south"], theta="5.5", rows=77)
+    run = curator.run(
+        MIXED.hash, "0.8", noise="distributed", parties=["north", "south"], theta="5.5", rows=77, anyway=True
+    )
     assert run.wait(timeout=120, show=False).state == "finished"
     assert [event.kind for event in run.events()][-1] == "ended"
     table = run.table()
@@ -79,7 +81,7 @@ def test_from_a_schema_to_a_verified_table(curator: Curator, home: Cluster) -> N
 
 
 def test_a_run_that_does_not_finish_says_why(curator: Curator, home: Cluster) -> None:
-    run = curator.run(MIXED.hash, "0.8", noise="distributed", split=["1/5", "1/5", "1/5", "1/5"])
+    run = curator.run(MIXED.hash, "0.8", noise="distributed", split=["1/5", "1/5", "1/5", "1/5"], anyway=True)
     run.cancel("a slip")
     with pytest.raises(RunDidNotFinish, match="a slip") as found:
         run.wait(show=False)
@@ -89,7 +91,7 @@ def test_a_run_that_does_not_finish_says_why(curator: Curator, home: Cluster) ->
 def test_waiting_may_end_before_the_run(curator: Curator, home: Cluster) -> None:
     code = curator.code("east")
     assert code.name == "east"
-    run = curator.run(MIXED.hash, "0.8", noise="local")
+    run = curator.run(MIXED.hash, "0.8", noise="local", anyway=True)
     with pytest.raises(TimeoutError, match="is still"):
         run.wait(timeout=0, show=False)
     run.cancel()

@@ -207,7 +207,7 @@ class Cluster:
         return CuratorClient(self.proxy.target, self.operator_key)
 
     def begin(self, **wishes: Any) -> str:
-        usual = {"epsilon": "1", "noise": "distributed", "update": "accumulate", "key_bits": 2048}
+        usual = {"epsilon": "1", "noise": "distributed", "update": "accumulate", "key_bits": 2048, "anyway": True}
         body = {"schema": BITS.hash} | usual | wishes
         self.begun += 1
         while True:

@@ -16,7 +16,7 @@ from tests.support.effort import examples
 from tests.support.small_runs import NO_NOISE, members
 
 SIZES = st.lists(st.integers(2, 40), min_size=2, max_size=12)
-WIDE = st.lists(st.integers(3, 40), min_size=3, max_size=12)  # nothing in it is "not predicted"
+WIDE = st.lists(st.integers(3, 40), min_size=3, max_size=12)
 METHODS = st.sampled_from(["dp-subn", "guided", "dp-ccbn", "independent"])
 # A step of a limit may let tables in that are noisier than what they replace: over ten times as much, that is gone.
 _FALLS = 1.0
@@ -33,7 +33,7 @@ def terms_of(sizes: list[int], rows: int = 20_000, epsilon: Fraction = Fraction(
 
 
 def error_of(*arguments: Any, **wishes: Any) -> float:
-    found = predicted(terms_of(*arguments, **wishes)).error
+    found = predicted(terms_of(*arguments, **wishes)).usual
     assert found is not None
     return found
 
@@ -103,7 +103,7 @@ def test_parties_of_unequal_sizes_that_stand_alone_count_by_their_rows():
     def error(rows: list[int]) -> float:
         terms = terms_of([9] * 6, method="independent")
         unequal = tuple(one.model_copy(update={"rows": n}) for one, n in zip(terms.plan.members, rows, strict=True))
-        found = predicted(work_out(terms.plan.model_copy(update={"members": unequal}), terms.schema)).error
+        found = predicted(work_out(terms.plan.model_copy(update={"members": unequal}), terms.schema)).usual
         assert found is not None
         return found
 

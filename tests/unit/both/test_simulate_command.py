@@ -125,6 +125,38 @@ def test_real_cryptography_is_the_default(world):
     assert world.manifest()["crypto"] == "real"
 
 
+@pytest.mark.parametrize(
+    ("method", "wishes"),
+    [
+        ("recommended", ()),
+        ("dp-subn", ("--noise", "selected")),
+        ("guided", ("--noise", "local")),
+        ("dp-ccbn", ()),
+        ("independent", ()),
+        ("dp-subn", ("--preset", "paper", "--key-bits", "2048")),
+    ],
+)
+def test_one_party_alone_is_a_central_baseline_by_the_same_code(world, method, wishes):
+    """Its totals hold one full share of noise: nobody else adds any."""
+    assert world.run("--parties", "1", "--crypto", "real", "--method", method, "--epsilon", "3", *wishes)[0] == 0
+    manifest = world.manifest()
+    assert [(party["name"], party["rows"]) for party in manifest["parties"]] == [("party-1", 60)]
+    assert manifest["parameters"]["insiders"] == 0
+    assert Fraction(manifest["parties"][0]["spent"]) <= 3
+    assert len(world.synthetic()) == 61
+
+
+def test_one_party_has_no_insiders(world):
+    assert "1 insiders among 1 parties" in world.refusal("--parties", "1", "--insiders", "1")
+
+
+def test_advice_is_told_but_an_experiment_is_free(world):
+    code, said, _ = world.run("--epsilon", "25")
+    assert code == 0
+    assert "stop: Epsilon 25" in said
+    assert "stop" in {one["severity"] for one in world.manifest()["advice"]}
+
+
 @pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
 @pytest.mark.parametrize("preset", ["sound", "paper"])
 def test_every_method_and_preset_runs(world, method, preset):
@@ -368,7 +400,6 @@ def test_a_schema_that_is_no_json_is_refused(world):
         (["--epsilon", "1e1"], """--epsilon: expected an exact number such as "0.8" or "4/5", found '1e1'"""),
         (["--epsilon", "nan"], """--epsilon: expected an exact number such as "0.8" or "4/5", found 'nan'"""),
         (["--epsilon", "1/0"], """--epsilon: expected an exact number such as "0.8" or "4/5", found '1/0'"""),
-        (["--parties", "1"], "1 party is too few: a run needs at least 2 parties"),
         (["--parties", "0"], "60 rows cannot be divided among 0 parties: everybody needs at least one"),
         (["--parties", "-2"], "60 rows cannot be divided among -2 parties: everybody needs at least one"),
         (["--parties", "61"], "60 rows cannot be divided among 61 parties: everybody needs at least one"),

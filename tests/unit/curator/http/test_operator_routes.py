@@ -24,6 +24,7 @@ from protocol.run.manifest import verify_manifest
 from protocol.tables.schema import Schema
 from tests.support.api import Api, with_api
 from tests.support.curator import Desk
+from tests.support.curator_runs import column
 from tests.support.signed_requests import asked_text
 from tests.support.small_runs import BITS, SMALL_BITS
 
@@ -164,6 +165,24 @@ def test_a_plan_prices_every_party_and_keeps_nothing(desk: Desk) -> None:
     with_api(desk, story)
 
 
+def test_a_plan_that_advice_stops_needs_a_second_word_which_the_plan_records(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        body, headers = {"schema": BITS.hash, "epsilon": "20"}, {"Idempotency-Key": "k"}
+        told = (await api.operator("POST", "/v1/plans", json=body)).json()
+        assert told["advice"][0]["severity"] == "stop"
+        assert told["plan"]["against"] == [one["text"] for one in told["advice"] if one["severity"] == "stop"]
+        answer = await api.operator("POST", "/v1/runs", json=body, headers=headers)
+        refused(answer, 422, "protects nobody")
+        assert answer.json()["type"].endswith("advised-against")
+        refused(await api.operator("POST", "/v1/runs", json=body | {"anyway": "yes"}, headers=headers), 422, "anyway")
+        started = await api.operator("POST", "/v1/runs", json=body | {"anyway": True}, headers=headers)
+        assert started.status_code == 201
+        plan = json.loads(column(desk, started.json()["run"], "plan"))
+        assert plan["against"] == told["plan"]["against"]
+
+    with_api(desk, story)
+
+
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
@@ -200,7 +219,7 @@ def test_a_plan_of_an_unknown_schema_is_refused(desk: Desk) -> None:
 
 def test_a_run_is_started_once_per_idempotency_key(desk: Desk) -> None:
     async def story(api: Api) -> None:
-        body = {"schema": BITS.hash, "epsilon": "1", "noise": "local"}
+        body = {"schema": BITS.hash, "epsilon": "1", "noise": "local", "anyway": True}
         first = await api.operator("POST", "/v1/runs", json=body, headers={"Idempotency-Key": "k1"})
         again = await api.operator("POST", "/v1/runs", json=body, headers={"Idempotency-Key": "k1"})
         assert (first.status_code, again.status_code) == (201, 200)

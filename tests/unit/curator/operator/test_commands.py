@@ -41,7 +41,7 @@ class Shell:
         return str(path)
 
     def start(self, *wishes: str) -> str:
-        options = ("--schema", self.schema, "--epsilon", "1", "--noise", "distributed")
+        options = ("--schema", self.schema, "--epsilon", "1", "--noise", "distributed", "--anyway")
         return str(self.json("run", *options, *wishes)["run"])
 
 
@@ -66,19 +66,33 @@ def shell(
 
 def test_a_plan_is_priced_in_words_and_in_json(shell: Shell) -> None:
     options = ("--schema", shell.schema, "--epsilon", "4/5", "--split", "0.2,0.2,0.2,0.2", "--theta", "1/2")
-    plan = shell.json("plan", *options, "--noise", "local", "--degree", "0")
+    plan = shell.json("plan", *options, "--noise", "local", "--degree", "0", "--anyway")
     assert plan["price"] == {"party-1": "4/5", "party-2": "4/5", "party-3": "4/5"}
     assert plan["plan"]["split"] == ["1/5"] * 4
     assert (plan["plan"]["theta"], plan["plan"]["noise"], plan["plan"]["degree"]) == ("1/2", "local", 0)
-    words = shell.run("plan", *options)
+    words = shell.run("plan", *options, code=3)
     assert "party-3 pays 4/5" in words
     assert "nothing has been spent" in words
-    by_hash = shell.json("plan", "--schema", BITS.hash, "--epsilon", "1", "--party", "party-1", "--party", "party-3")
+    by_hash = shell.json(
+        "plan", "--schema", BITS.hash, "--epsilon", "1", "--party", "party-1", "--party", "party-3", "--anyway"
+    )
     assert list(by_hash["price"]) == ["party-1", "party-3"]
 
 
+def test_a_plan_that_advice_stops_is_shown_but_starts_only_anyway(shell: Shell) -> None:
+    options = ("--schema", shell.schema, "--epsilon", "30")
+    words = shell.run("plan", *options, code=3)
+    assert "stop: Epsilon 30" in words
+    assert "starts only with --anyway" in words
+    assert {one["severity"] for one in shell.json("plan", *options, "--anyway")["advice"]} >= {"stop"}
+    runs = len(shell.desk.views.runs(100))
+    assert "--anyway" in shell.run("run", *options, code=2)
+    assert len(shell.desk.views.runs(100)) == runs
+    assert shell.json("run", *options, "--anyway")["state"]
+
+
 def test_a_run_is_started_followed_fetched_and_verified(shell: Shell) -> None:
-    said = shell.run("run", "--schema", shell.schema, "--epsilon", "1", "--noise", "distributed", "--step-seconds", "9")
+    said = shell.run("run", "--schema", shell.schema, "--epsilon", "1", "--step-seconds", "9", "--anyway")
     run = said.splitlines()[0]
     assert said.splitlines()[1] == f"follow it with: subn watch {run}"
     Timer(0.2, shell.desk.answer_all).start()

@@ -16,7 +16,7 @@ from curator.operator.plan_options import add_plan_options, as_json, wishes
 from curator.pages import plan_form
 from protocol.options import PLAN_OPTIONS, Option, PlanOptions, options_of
 
-BESIDE = {"schema", "parties", "join_seconds", "step_seconds"}  # of a request, but not of a plan
+BESIDE = {"schema", "parties", "join_seconds", "step_seconds", "anyway"}  # of a request, but not of a plan
 
 
 def parser() -> argparse.ArgumentParser:
@@ -60,9 +60,9 @@ def test_every_option_is_in_a_request_with_its_words() -> None:
 
 
 def test_every_option_is_in_the_notebooks_signatures_and_help() -> None:
-    for method in (notebook.Curator.plan, notebook.Curator.run):
-        named = list(signature(method).parameters)
-        assert named == ["self", "schema", "epsilon", "parties", *(name for name in PLAN_OPTIONS if name != "epsilon")]
+    for method, beside in ((notebook.Curator.plan, ()), (notebook.Curator.run, ("anyway",))):
+        named, options = list(signature(method).parameters), [name for name in PLAN_OPTIONS if name != "epsilon"]
+        assert named == ["self", "schema", "epsilon", *beside, "parties", *options]
         assert f"noise: {PLAN_OPTIONS['noise'].sentence}" in str(method.__doc__)
 
 

@@ -93,8 +93,10 @@ def test_a_plan_is_a_table_prices_and_a_reassurance() -> None:
     assert lines[2].split()[-1] == "0.5000"
     assert lines[3] == "predicted error of the table, the mean of all pairs of attributes: 0.0500 (0.0300 to 0.0900)"
     assert lines[4] == "why: Because."
-    assert lines[5] == "north pays 4/5 and a delta of 1/1000000000"
-    assert lines[6] == f"8,000 bytes per party, about 2 s; nothing has been spent. Plan {'ab' * 32}"
+    assert lines[5] == "stop: Too much."
+    assert lines[6] == "this plan starts only with --anyway, and records why it should not"
+    assert lines[7] == "north pays 4/5 and a delta of 1/1000000000"
+    assert lines[8] == f"8,000 bytes per party, about 2 s; nothing has been spent. Plan {'ab' * 32}"
 
 
 def test_a_bound_that_bounds_nothing_is_left_out_and_an_error_that_is_not_predicted_is_said_to_be_so() -> None:
@@ -112,6 +114,7 @@ def _plan() -> dict[str, Any]:
         "steps": [step | {"error": None}, step | {"error": 0.5}],
         "predicted": {"error": 0.05, "low": 0.03, "high": 0.09, "noise": 0.01, "left_out": 0.04, "why": "half of it"},
         "why": ["Because."],
+        "advice": [{"severity": "stop", "text": "Too much."}],
         "price": {"north": "4/5"},
         "delta": {"north": "1/1000000000"},
         "bytes_per_party": 8000,

@@ -1,5 +1,6 @@
 """The operator's pages over HTTP in process: who may see and send what, and that they say what the interface says."""
 
+import json
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +31,7 @@ from protocol.plan.step import StageName
 from protocol.stages.registry import labels
 from tests.support.api import BASE, Api, with_api
 from tests.support.curator import Desk
-from tests.support.curator_runs import outgoing
+from tests.support.curator_runs import column, outgoing
 from tests.support.small_runs import CITIES, plan_of
 
 PLAN = {"key_bits": "512", "noise": "distributed"}
@@ -285,6 +286,30 @@ def test_a_plan_that_is_refused_says_why_and_offers_no_start(desk, wishes, reaso
     with_api(desk, story)
 
 
+def test_a_plan_that_advice_stops_starts_only_with_a_ticked_box_and_says_so_in_the_plan(desk):
+    async def story(api):
+        await sign_in(api)
+        filled = PLAN | {"schema": desk.schema.hash, "epsilon": "25"}
+        shown = (await api.http.get("/plan/forecast", params=filled)).text
+        assert "<strong>Stop:</strong>" in shown
+        assert "protects nobody" in shown
+        box = re.search(r'<input type="checkbox" name="anyway" value="(\w+)"( checked)?>', shown)
+        assert box[2] is None
+        refused = await send(api, "/runs", **filled)
+        assert refused.status_code == 422
+        assert "anyway" in refused.text
+        assert desk.views.runs(10) == []
+        again = (await api.http.get("/plan/forecast", params=filled | {"anyway": box[1]})).text
+        assert f'value="{box[1]}" checked' in again
+        other = (await api.http.get("/plan/forecast", params=filled | {"anyway": box[1], "epsilon": "26"})).text
+        assert " checked" not in other  # other advice asks again
+        assert (await send(api, "/runs", **filled, anyway=box[1])).status_code == 303
+        (run,) = desk.views.runs(10)
+        assert "protects nobody" in json.loads(column(desk, run.run, "plan"))["against"][0]
+
+    with_api(desk, story)
+
+
 def test_nothing_is_planned_before_the_operator_has_chosen_a_schema(desk):
     """What parties offer is not worked out: 15,000 attributes of one party took 12 GB as the page was opened."""
     registry, planned = desk.orchestrator.registry, []
@@ -317,7 +342,7 @@ def test_nothing_is_planned_before_the_operator_has_chosen_a_schema(desk):
 def test_a_form_sent_twice_is_one_run_and_with_another_plan_another(desk):
     async def story(api):
         await sign_in(api)
-        form = PLAN | {"schema": desk.schema.hash, "epsilon": "1", "key": "abc"}
+        form = PLAN | {"schema": desk.schema.hash, "epsilon": "1", "key": "abc", "anyway": "yes"}
         first, again = await send(api, "/runs", **form), await send(api, "/runs", **form)
         other = await send(api, "/runs", **(form | {"epsilon": "2"}))
         assert first.headers["Location"] == again.headers["Location"] != other.headers["Location"]
@@ -328,7 +353,7 @@ def test_a_form_sent_twice_is_one_run_and_with_another_plan_another(desk):
 
 def test_every_option_of_a_plan_is_in_the_form():
     first, more = fields()
-    named = {field.name for field in (*first, *more)} | {"schema", "parties"}
+    named = {field.name for field in (*first, *more)} | {"schema", "parties", "anyway"}
     assert named == set(interface.PlanRequest.model_json_schema()["properties"])
     by_name = {field.name: field for field in (*first, *more)}
     assert by_name["noise"] == Field(

@@ -164,6 +164,19 @@ def test_the_page_says_what_the_json_says_and_the_manifest_covers_both(desk):
     assert report["plan_hash"] in page
 
 
+@pytest.mark.parametrize(("epsilon", "is_advised"), [("25", True), ("9", False)])
+def test_a_run_that_was_started_against_advice_says_so_in_manifest_and_report(desk, epsilon, is_advised):
+    run = desk.run(noise="distributed", epsilon=epsilon)
+    desk.finish(run)
+    folder = desk.orchestrator.folder(run)
+    report, page = json.loads((folder / "report.json").read_text()), (folder / "report.html").read_text()
+    plan = json.loads((folder / "manifest.json").read_text())["manifest"]["plan"]
+    assert report["against"] == plan.get("against", [])
+    assert any("protects nobody" in sentence for sentence in report["against"]) == is_advised
+    assert ("Started against this advice" in page) == bool(report["against"])
+    assert all(str(escape(sentence)) in page for sentence in report["against"])
+
+
 def test_the_page_asks_nobody_for_anything(desk):
     run = desk.run(noise="distributed", epsilon="3")
     desk.finish(run)

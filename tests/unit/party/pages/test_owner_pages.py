@@ -465,3 +465,10 @@ def test_what_a_library_says_of_an_error_is_not_repeated(party: Party, monkeypat
     answer = Visitor(party).sign_in().post(f"/requests/{plan(party, 'run-1')}/comparison")
     assert "could not be worked out (ValueError)" in words(answer)
     assert "104" not in answer.text
+
+
+def test_a_run_that_was_started_against_advice_tells_the_data_owner(fake, party, visitor):
+    ask(fake, party, "run-3", epsilon="1/9", against=("Epsilon 9 <protects> nobody.",))
+    told = words(visitor.get(f"/requests/{plan(party, 'run-3')}"))
+    assert "started this run against this advice: Epsilon 9 <protects> nobody." in told
+    assert "against this advice" not in words(visitor.get(f"/requests/{plan(party, 'run-2')}"))

@@ -11,7 +11,9 @@ from curator.experiments.simulation import make_identities, member_of, simulate
 from protocol.forecast.error import predicted
 from protocol.forecast.typical_tables import (
     STRENGTH,
+    Assumed,
     drawn,
+    drawn_evenly,
     noise_believed,
     noise_left,
     spread,
@@ -127,27 +129,46 @@ def test_of_noise_no_more_dependence_is_believed_than_tables_have():
     strengths = np.random.default_rng(5).exponential(STRENGTH, 200_000)
     for noise in (0.001, 0.05, 0.5):
         assert noise_believed((5, 6), noise) == pytest.approx(np.minimum(strengths, noise).mean(), rel=0.02)
-    assert noise_believed((2, 2), 0.5) < noise_believed((2, 3), 0.5) < noise_believed((2, 3), 0.5, times=2)
+    assert (
+        noise_believed((2, 2), 0.5)
+        < noise_believed((2, 3), 0.5)
+        < noise_believed((2, 3), 0.5, Assumed(strength=2 * STRENGTH))
+    )
 
 
 def test_what_public_numbers_do_not_tell_is_not_predicted_and_says_why():
-    two_valued = (2,) * 16
     parts = predicted(terms_of(SIZES, method="dp-subn", preset="paper"))
-    weak = predicted(terms_of(two_valued, method="independent"))
-    by_views = {"method": "guided", "views": "pairs", "further": (0, 0, 0)}
-    split = (Fraction(19, 100), Fraction(0), Fraction(0), Fraction(1, 100))
-    drowned = predicted(terms_of(two_valued, "0.2", rows=2_000, split=split, **by_views))
     alone = predicted(terms_of((5,)))
-    assert {found.error for found in (parts, weak, drowned, alone)} == {None}
+    identified = predicted(terms_of((*SIZES, 45_000)))
+    assert {found.error for found in (parts, alone, identified)} == {None}
     assert "parts of columns" in parts.why
-    assert "columns with two values" in weak.why
-    assert weak.why == drowned.why
     assert "single column" in alone.why
-    assert predicted(terms_of(two_valued, "0.8")).error is not None
+    assert "is not public" in identified.why
+    assert (parts.usual, alone.usual) == (None, None)
+    assert 0 < identified.usual < 1
 
 
-def test_where_noise_decides_the_bounds_nearly_meet_and_where_pairs_are_left_out_they_part():
-    noisy, left_out = predicted(terms_of((2,) * 16, "4")), predicted(terms_of(SIZES, "10"))
-    assert noisy.high < 1.1 * noisy.low
-    assert noisy.left_out == pytest.approx(0, abs=0.001)
-    assert left_out.low < left_out.error < left_out.high
+def test_a_range_is_narrow_where_noise_decides_and_wider_where_pairs_are_left_out():
+    noisy, left_out = predicted(terms_of((2,) * 16, "0.2")), predicted(terms_of(SIZES, "1"))
+    assert noisy.left_out == pytest.approx(0, abs=0.01)
+    assert noisy.high / noisy.low < 3.6 < left_out.high / left_out.low
+    for found in (noisy, left_out):
+        assert found.low < found.error / DECLARED * 1.001
+        assert found.high > found.error * DECLARED * 0.999
+
+
+@pytest.mark.parametrize("rows", [600, 60_000])
+def test_chance_counts_where_rows_are_few_for_the_cells_of_a_pair(rows):
+    """What real rows hold by chance in the cells of a pair, no model of noisy tables holds."""
+    one, other = (np.arange(1, size + 1) ** -0.5 for size in (50, 60))
+    table = np.outer(one / one.sum(), other / other.sum()).ravel()
+    strays = np.abs(np.random.default_rng(6).multinomial(rows, table, 20) / rows - table).sum(axis=1).mean() / 2
+    assert drawn((50, 60), rows, 0.5) == pytest.approx(strays, rel=0.2)
+    assert drawn((50, 60), rows, 0.5, below=0.0) == 0
+    sparse, dense = (predicted(terms_of((50, 60, 4), "4", rows=number)) for number in (400, 400_000))
+    assert sparse.usual > 5 * dense.usual
+
+
+def test_rows_drawn_evenly_stray_less_but_not_in_cells_where_less_than_a_row_is_expected():
+    assert drawn_evenly((2, 2), 10_000) == pytest.approx(0.4 * drawn((2, 2), 10_000), rel=0.01)
+    assert drawn_evenly((300, 300), 100, 0.0) == pytest.approx(1, abs=0.01)
