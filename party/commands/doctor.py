@@ -11,11 +11,14 @@ import ssl
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
+
+from cryptography import x509
 
 from party import views
 from party.answering.refusals import MOST_FRUITLESS
@@ -28,6 +31,7 @@ from party.curator_link.tls import trusting
 from party.home import keys, settings, tokens
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
+from party.home.page_address import Local
 from party.home.settings import CuratorSettings, pinned_ca
 from party.rollback import WAY_OUT, earlier, earlier_words, lost, lost_by_log
 from protocol.messages.http import SentReceipt
@@ -98,9 +102,20 @@ def _settings(home: Home) -> Iterator[Finding]:
     if not found.policy.smallest_insiders:
         what = "smallest_insiders is 0: runs need not protect your rows from any other party"
         yield Finding("policy", "warn", what, "set it to 1, unless you trust every other party")
-    if not is_loopback(found.local.host):
-        what = f"your pages listen at {found.local.host}, not only for this machine"
-        yield Finding("policy", "warn", what, "in a container, publish the port at 127.0.0.1 of its host only")
+    yield from _pages(home, found.local)
+
+
+def _pages(home: Home, local: Local) -> Iterator[Finding]:
+    what = f"your pages listen at {local.host} port {local.port}, for browsers that ask for {' or '.join(local.names)}"
+    local.server_context(home.path)
+    is_open = not local.speaks_tls and not is_loopback(local.host)
+    mend = "publish this port of the container at 127.0.0.1 of its host only" if is_open else ""
+    yield Finding("pages", "ok", what, mend)
+    if local.certificate is not None:
+        shown = x509.load_pem_x509_certificates((home.path / local.certificate).read_bytes())[0]
+        days = (shown.not_valid_after_utc - datetime.now(UTC)).days
+        mend = "put a newer one in its place, and restart `subn-party serve`"
+        yield diagnosis.lasting("pages", days, SOON_DAYS, mend)
 
 
 def _sources(home: Home) -> Iterator[Finding]:
