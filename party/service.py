@@ -19,6 +19,7 @@ from party.answering.answering import Answering
 from party.app import add_metrics, make_app
 from party.connections import MOST_CONNECTIONS, QUIET_SECONDS, Connection
 from party.curator_link.client import Curator
+from party.curator_link.way import way_to
 from party.errors import SettingsError
 from party.files import write_file
 from party.home.home import OpenHome, open_home
@@ -58,7 +59,8 @@ async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dic
     signing, curator = opened.keys.identity.signing, opened.curator
     # One attempt per request: the worker waits between attempts, and logs that it waits.
     key, ca = bytes.fromhex(curator.key), pinned_ca(opened.home, curator)
-    async with Curator(curator.url, curator.name, signing, key, ca=ca, tries=1, **seams) as line:
+    way = way_to(curator.url, opened.settings.network, opened.home.path)
+    async with Curator(curator.url, curator.name, signing, key, ca=ca, way=way, tries=1, **seams) as line:
         health = Health(opened, lambda: worker.trouble)
         metrics = Metrics(health)
         worker = Worker(opened, line, Answering(opened), log=metrics.watching(log), heard=health.heard)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from party.errors import SettingsError
 from party.files import write_file
 from party.home.layout import Home
+from party.home.network_settings import Network, with_proxy_of_environment
 from party.home.page_address import Local, with_environment
 from party.home.settings_errors import sentence
 from party.home.settings_template import TEMPLATE
@@ -126,6 +127,7 @@ class Settings(_Closed):
     datasets: Annotated[dict[str, Dataset], Field(min_length=1)]
     policy: Policy
     local: Local = Local()
+    network: Network = Network()
     curator: CuratorSettings | None = None
     peers: dict[str, Peer] = Field(default_factory=dict)
 
@@ -149,7 +151,9 @@ def load(home: Home) -> Settings:
         raise SettingsError(f"{home.settings}: this is not TOML: {error}; correct that place") from None
     try:
         found = Settings.model_validate_json(json.dumps(raw, default=str))
-        return found.model_copy(update={"local": with_environment(found.local)})
+        return found.model_copy(
+            update={"local": with_environment(found.local), "network": with_proxy_of_environment(found.network)}
+        )
     except ValidationError as error:
         raise SettingsError(f"{home.settings}: {sentence(error)}") from None
 

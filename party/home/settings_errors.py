@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 _LONGEST_ECHO = 80
-_SECRET = ("source", "query")  # may hold passwords
+_SECRET = ("source", "query", "proxy")  # may hold passwords
 _WHAT = {
     "missing": "is missing; add it",
     "extra_forbidden": "is not a setting; remove it or correct its spelling",

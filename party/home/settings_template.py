@@ -64,6 +64,14 @@ port = 8470
 # certificate_key = "pages.key" # the key, if it is in a file of its own
 
 
+# The way to the curator, where it leads through your organisation's proxy.
+
+# [network]
+# proxy = "http://proxy.hospital.example:3128"  # or http://NAME:PASSWORD@HOST:PORT; "none" for no proxy; where nothing
+                                # is said, HTTPS_PROXY and NO_PROXY in the environment decide
+# ca_bundle = "hospital-ca.pem" # your organisation's own certificate authorities, beside those of this machine
+
+
 # `subn-party enrol` adds a section [curator]: the one curator that this party talks to, with its key.
 #
 # Compare the fingerprint of every other party with its data owner, by telephone or mail, and note it here. Until you

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -19,7 +20,8 @@ import pytest
 from tests.containers.machinery import IMAGE, ROOT, Engine, Project, free_port, own_address, project, wait
 
 HOSPITALS = ("hospital-1", "hospital-2", "hospital-3")
-SERVICES = ("curator", *HOSPITALS)
+CURATOR = "sample-curator"
+SERVICES = (CURATOR, *HOSPITALS)
 AWAY_SECONDS = 60
 ROWS = 5000
 LARGEST_IMAGE = 350_000_000
@@ -113,10 +115,10 @@ def cluster(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     port = free_port()
     settings = {"SUBN_CURATOR_PUBLISH": f"127.0.0.1:{port}", "SUBN_SAMPLE_ROWS": str(ROWS)}
     with project(engine, "subn-test-cluster", tmp_path_factory.mktemp("cluster"), **settings) as made:
-        made.compose("up", "--detach", "curator", "sample", *HOSPITALS)
-        wait(lambda: made.inside("curator", "cat", "/operator/key", check=False), "the operator's key")
-        key = made.inside("curator", "cat", "/operator/key").strip()
-        trusted = ssl.create_default_context(cadata=made.inside("curator", "cat", "/operator/ca.pem"))
+        made.compose("up", "--detach", CURATOR, "sample", *HOSPITALS)
+        wait(lambda: made.inside(CURATOR, "cat", "/operator/key", check=False), "the operator's key")
+        key = made.inside(CURATOR, "cat", "/operator/key").strip()
+        trusted = ssl.create_default_context(cadata=made.inside(CURATOR, "cat", "/operator/ca.pem"))
         headers = {"Authorization": f"Bearer {key}"}
         with httpx.Client(base_url=f"https://127.0.0.1:{port}", headers=headers, verify=trusted) as line:
             found = Cluster(made, line)
@@ -166,15 +168,17 @@ def test_writing_outside_the_volumes_fails(cluster: Cluster, service: str) -> No
     assert {found.pop("/var/lib/dp-subn"), found.pop("/tmp")} == {"written"}
     assert set(found) == set(shut)
     assert set(found.values()) <= {"OSError", "PermissionError"}, found
-    if service != "curator":
+    if service != CURATOR:
         assert found["/data"] == "OSError"  # read-only, and not only somebody else's
 
 
 def test_memory_and_processes_are_limited(cluster: Cluster, engine: Engine) -> None:
     for service in SERVICES:
+        limits = cluster.project.inside(service, "cat", "/proc/1/limits")
+        assert re.search(r"^Max processes +1024 ", limits, re.M), limits
         (found,) = json.loads(engine("inspect", cluster.project.container(service)))
         assert found["HostConfig"]["Memory"] == 2 << 30
-        assert found["HostConfig"]["RestartPolicy"]["Name"] == "unless-stopped"
+        assert found["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
 
 # Who reaches whom
@@ -185,13 +189,13 @@ def test_a_party_reaches_the_curator_and_no_other_party(cluster: Cluster, servic
     others = [name for name in HOSPITALS if name != service]
     theirs = [address for name in others for address in cluster.project.address(name).values()]
     (own_network,) = cluster.project.address(service)
-    curator = cluster.project.address("curator")
+    curator = cluster.project.address(CURATOR)
     elsewhere = [address for network, address in curator.items() if network != own_network]
     assert len(elsewhere) == len(HOSPITALS) + 1
     found = cluster.reached(
-        service, ("curator", 8460), *((place, 8460) for place in (*others, *theirs, *elsewhere, "operator"))
+        service, (CURATOR, 8460), *((place, 8460) for place in (*others, *theirs, *elsewhere, "sample-operator"))
     )
-    assert found.pop("curator") == "reached"
+    assert found.pop(CURATOR) == "reached"
     assert set(found.values()) <= {"OSError", "gaierror", "TimeoutError"}, found
 
 
@@ -227,7 +231,7 @@ def a_listener() -> Any:
 def test_nothing_but_the_curators_port_is_published(cluster: Cluster, engine: Engine) -> None:
     published = {service: engine("port", cluster.project.container(service)).strip() for service in SERVICES}
     port = cluster.http.base_url.port
-    assert published == {"curator": f"8460/tcp -> 127.0.0.1:{port}", **dict.fromkeys(HOSPITALS, "")}
+    assert published == {CURATOR: f"8460/tcp -> 127.0.0.1:{port}", **dict.fromkeys(HOSPITALS, "")}
 
 
 # Runs
@@ -240,9 +244,9 @@ def test_a_party_that_is_away_for_a_minute_is_waited_for_and_the_run_finishes(cl
     cluster.project.engine("rm", "--force", cluster.project.container("hospital-3"))
     left = time.monotonic()
     wait(lambda: cluster.waits_for(run) == ["hospital-3"], "all others to have answered")
-    cluster.project.engine("restart", cluster.project.container("curator"))
+    cluster.project.engine("restart", cluster.project.container(CURATOR))
     cluster.crash("hospital-1")
-    cluster.until_ready("curator", "hospital-1", "hospital-2")
+    cluster.until_ready(CURATOR, "hospital-1", "hospital-2")
     time.sleep(max(0.0, left + AWAY_SECONDS - time.monotonic()))
     assert cluster.waits_for(run) == ["hospital-3"]
     cluster.project.compose("up", "--detach", "hospital-3")
@@ -254,7 +258,7 @@ def test_a_party_that_is_away_for_a_minute_is_waited_for_and_the_run_finishes(cl
 def test_containers_that_crash_and_restart_in_mid_run_lose_nothing(cluster: Cluster) -> None:
     run = cluster.begin("--method", "dp-ccbn")
     cluster.until_at(run, "candidates/1")
-    cluster.crash("curator")
+    cluster.crash(CURATOR)
     cluster.until_at(run, "candidates/2")
     cluster.crash("hospital-2")
     cluster.until_at(run, "candidates/3")

@@ -1,4 +1,4 @@
-"""Where the data owner's pages are asked for: names, ports, certificates, and the settings that would leave them open."""
+"""Where the data owner's pages are asked for: names, ports, certificates, and settings that would leave them open."""
 
 import ssl
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_the_environment_of_a_container_names_the_pages(home: Home, monkeypatch:
     monkeypatch.setenv("SUBN_PARTY_HOST", "0.0.0.0")
     monkeypatch.setenv("SUBN_PARTY_PORT", "8471")
     monkeypatch.setenv("SUBN_PARTY_NAMES", "127.0.0.1:9999, Pages.Example")
-    with pytest.raises(SettingsError, match="SUBN_PARTY_NAMES: .*unencrypted under the name Pages.Example: set"):
+    with pytest.raises(SettingsError, match=r"SUBN_PARTY_NAMES: .*unencrypted under the name Pages\.Example: set"):
         load(home)
     found = local(home, 'certificate = "pages.pem"')
     assert (found.host, found.port, found.shown_at(8471)) == ("0.0.0.0", 8471, "https://127.0.0.1:9999")
