@@ -150,7 +150,7 @@ class SecureLine:
         return found.st_mtime_ns, found.st_ino
 
 
-def _secure_line(settings: Settings) -> SecureLine:
+def secure_line(settings: Settings) -> SecureLine:
     """TLS with a certificate that is good for all names in the settings, if it was made here."""
     certificates = Certificates(settings.home)
     try:
@@ -162,7 +162,7 @@ def _secure_line(settings: Settings) -> SecureLine:
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
-    line = _secure_line(settings) if settings.speaks_tls else None
+    line = secure_line(settings) if settings.speaks_tls else None
     service = Service.open(settings)
     _allow_many_files()
     server_of(service, line).run([listener])

@@ -1,4 +1,4 @@
-"""A party behind its hospital's proxies, as real processes: with a password, without one, and with one that reads TLS."""
+"""A party behind its hospital's proxies, as real processes: one asks for a password, and one reads TLS."""
 
 import json
 import ssl
@@ -42,9 +42,7 @@ def connection(site: Site, code: int, **environment: str) -> dict[str, str]:
     return found
 
 
-def test_enrolment_doctor_and_service_go_through_the_proxy_of_the_settings(
-    clinic: Cluster, proxy: ForwardProxy
-) -> None:
+def test_enrolment_doctor_and_service_take_the_proxy_of_the_settings(clinic: Cluster, proxy: ForwardProxy) -> None:
     clinic.add("north", "south")
     clinic.acquaint("north", "south")
     north = clinic.sites["north"]

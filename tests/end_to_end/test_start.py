@@ -70,7 +70,7 @@ def test_a_curator_that_is_away_is_waited_for_as_long_as_was_said(clinic: Cluste
     party = started(clinic, "far", right)
     clinic.url = there
     wait(lambda: party.said("cannot start"), "the first attempt", party)
-    code, said = ready(clinic, "far", 7)
+    code, said = ready(clinic, "far", 6)
     assert code == 1, said
     assert "https://127.0.0.1:1 does not answer" in said
     assert party.stop() == 0
@@ -78,9 +78,9 @@ def test_a_curator_that_is_away_is_waited_for_as_long_as_was_said(clinic: Cluste
 
 def test_a_curator_is_waited_for_too(clinic: Cluster, tmp_path: Path) -> None:
     port = clinic.url.rpartition(":")[2]
-    there = ("--home", clinic.folder / "curator", "--json", "--wait", 5)
+    there = ("--home", clinic.folder / "curator", "--json", "--wait", 2)
     done = command("subn-curator", "ready", *there, "--port", port)
     assert (done.returncode, json.loads(done.stdout)) == (0, {"status": "ready"})
     began = time.monotonic()
     assert command("subn-curator", "ready", *there, "--port", 1).returncode == 1
-    assert time.monotonic() - began >= 5
+    assert time.monotonic() - began >= 2

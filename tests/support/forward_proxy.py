@@ -7,7 +7,7 @@ import base64
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
@@ -77,14 +77,16 @@ def _serve(proxy: ForwardProxy, caller: StreamRequestHandler) -> None:
         return
     proxy.asked.append(target)
     host, _, port = target.rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), 10) as there:
+    with ExitStack() as open_ones:
+        there: Any = open_ones.enter_context(socket.create_connection((host.strip("[]"), int(port)), 10))
+        here: Any = open_ones.enter_context(caller.connection)
         caller.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        here: Any = caller.connection
         if proxy.inspecting is not None:
-            here = proxy.inspecting.wrap_socket(here, server_side=True)
+            here = open_ones.enter_context(proxy.inspecting.wrap_socket(here, True, do_handshake_on_connect=False))
+            here.do_handshake()
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            there = context.wrap_socket(there)
+            there = open_ones.enter_context(context.wrap_socket(there))
         back = Thread(target=_pump, args=(there, here), daemon=True)
         back.start()
         _pump(here, there)
