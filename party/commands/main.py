@@ -91,6 +91,7 @@ def make_parser() -> GroupedParser:
     _add_joining(groups)
     _add_setting_up(groups)
     _add_taking_part(groups)
+    _add_running(groups)
     _add_books(groups)
     return parser
 
@@ -220,6 +221,22 @@ def _add_taking_part(groups: Any) -> None:
         "print an address that opens your pages in a browser",
         "It works once, within ten minutes, on this machine; `serve` has to be running.",
     )
+    requests = _add(
+        groups,
+        "requests",
+        dispatch.daily,
+        "show the open requests: tables and cells of every step, the price, and the budget that would be left",
+    )
+    requests.add_argument("request", metavar="RUN", nargs="?", help="one run only")
+    requests.add_argument("--all", action="store_true", help="also runs that are over")
+    accept = _add(groups, "accept", dispatch.daily, "take part in a run that needs your decision")
+    accept.add_argument("request", metavar="RUN")
+    refuse = _add(groups, "refuse", dispatch.daily, "do not take part in a run")
+    refuse.add_argument("request", metavar="RUN")
+    refuse.add_argument("--reason", default="", help="sent to the curator and its operator")
+
+
+def _add_running(groups: Any) -> None:
     ready = _add(
         groups,
         "ready",
@@ -243,19 +260,6 @@ def _add_taking_part(groups: Any) -> None:
         "make a home, enrol, offer and serve, for containers: tried again until it succeeds",
         "Name, curator and code come from the environment, as `enrol` takes them. `ready` tells why a start fails.",
     )
-    requests = _add(
-        groups,
-        "requests",
-        dispatch.daily,
-        "show the open requests: tables and cells of every step, the price, and the budget that would be left",
-    )
-    requests.add_argument("request", metavar="RUN", nargs="?", help="one run only")
-    requests.add_argument("--all", action="store_true", help="also runs that are over")
-    accept = _add(groups, "accept", dispatch.daily, "take part in a run that needs your decision")
-    accept.add_argument("request", metavar="RUN")
-    refuse = _add(groups, "refuse", dispatch.daily, "do not take part in a run")
-    refuse.add_argument("request", metavar="RUN")
-    refuse.add_argument("--reason", default="", help="sent to the curator and its operator")
 
 
 def _add_books(groups: Any) -> None:
