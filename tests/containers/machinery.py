@@ -85,6 +85,11 @@ class Project:
         command = [*self.engine.compose, "--file", "docker-compose.yml", "--project-name", self.name, *words]
         return run(command, self.environment, self.folder, check, timeout).stdout
 
+    def up(self, *services: str) -> None:
+        """Start services as docs/operating.md says: podman-compose 1.0 has to be told of the limit of processes."""
+        limit = ["--podman-run-args=--pids-limit=256"] if self.engine.name == "podman" else []
+        self.compose(*limit, "up", "--detach", *services)
+
     @property
     def environment(self) -> dict[str, str]:
         return {**self.engine.environment, **self.settings}

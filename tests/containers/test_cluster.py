@@ -114,7 +114,7 @@ def cluster(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     port = free_port()
     settings = {"SUBN_CURATOR_PUBLISH": f"127.0.0.1:{port}", "SUBN_SAMPLE_ROWS": str(ROWS)}
     with project(engine, "subn-test-cluster", tmp_path_factory.mktemp("cluster"), **settings) as made:
-        made.compose("up", "--detach", CURATOR, "sample", *HOSPITALS)
+        made.up(CURATOR, "sample", *HOSPITALS)
         wait(lambda: made.inside(CURATOR, "cat", "/operator/key", check=False), "the operator's key")
         key = made.inside(CURATOR, "cat", "/operator/key").strip()
         trusted = ssl.create_default_context(cadata=made.inside(CURATOR, "cat", "/operator/ca.pem"))
@@ -175,6 +175,7 @@ def test_memory_and_processes_are_limited(cluster: Cluster, engine: Engine) -> N
     for service in SERVICES:
         (found,) = json.loads(engine("inspect", cluster.project.container(service)))
         assert found["HostConfig"]["Memory"] == 2 << 30
+        assert found["HostConfig"]["PidsLimit"] == 256
         assert found["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
 
@@ -246,7 +247,7 @@ def test_a_party_that_is_away_for_a_minute_is_waited_for_and_the_run_finishes(cl
     cluster.until_ready(CURATOR, "hospital-1", "hospital-2")
     time.sleep(max(0.0, left + AWAY_SECONDS - time.monotonic()))
     assert cluster.waits_for(run) == ["hospital-3"]
-    cluster.project.compose("up", "--detach", "hospital-3")
+    cluster.project.up("hospital-3")
     ended = cluster.until_ended(run)
     assert ended["state"] == "finished", ended
     check_result(cluster, run, "dp-subn")
