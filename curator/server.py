@@ -19,7 +19,7 @@ from curator.errors import SettingsError
 from curator.home.certificates import Certificates
 from curator.http.connections import Connection
 from curator.service import Service
-from curator.settings import Settings
+from curator.settings import Settings, listed
 from protocol.errors import SubnError
 
 _BACKLOG = 2048
@@ -150,8 +150,19 @@ class SecureLine:
         return found.st_mtime_ns, found.st_ino
 
 
+def secure_line(settings: Settings) -> SecureLine:
+    """TLS with a certificate that is good for all names in the settings, if it was made here."""
+    certificates = Certificates(settings.home)
+    try:
+        if added := certificates.add_names(listed(settings.names)):
+            _log.info("renewed the certificate", extra={"fields": {"added": added}})
+    except SettingsError as error:  # under the names that it has, it serves on
+        _log.warning("cannot add names to the certificate", exc_info=error)
+    return SecureLine(certificates)
+
+
 def serve(settings: Settings, listener: socket.socket) -> None:
-    line = SecureLine(Certificates(settings.home)) if settings.speaks_tls else None
+    line = secure_line(settings) if settings.speaks_tls else None
     service = Service.open(settings)
     _allow_many_files()
     server_of(service, line).run([listener])

@@ -25,7 +25,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     home: Path = Path("curator-home")
-    database_url: str = ""  # default: a SQLite file in the home directory
+    database_url: str = ""  # default, and `sqlite`: a SQLite file in the home directory
     master_key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$", repr=False)] = ""  # default: a file in the home
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8460
@@ -52,6 +52,11 @@ class Settings(BaseModel):
             name = f"{PREFIX}{place}: " if place else ""
             what = first["msg"].removeprefix("Value error, ")
             raise SettingsError(f"{name}{what}; correct the setting or remove it") from None
+
+    @field_validator("database_url")
+    @classmethod
+    def _name_the_default(cls, text: str) -> str:
+        return "" if text == "sqlite" else text
 
     @field_validator("behind_proxy")
     @classmethod

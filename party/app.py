@@ -57,7 +57,7 @@ def make_app(
     app.add_middleware(
         BodyGuard, may_send=lambda headers: _may_decide(headers, token, opened, door), larger=schemas.FORMS
     )
-    app.add_middleware(PageGuard)
+    app.add_middleware(PageGuard, hosts=opened.settings.local.hosts)
     return app
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -16,8 +17,9 @@ import uvicorn
 
 from party.answering.answering import Answering
 from party.app import add_metrics, make_app
-from party.connections import MOST_CONNECTIONS, Connection
+from party.connections import MOST_CONNECTIONS, QUIET_SECONDS, Connection
 from party.curator_link.client import Curator
+from party.curator_link.way import way_to
 from party.errors import SettingsError
 from party.files import write_file
 from party.home.home import OpenHome, open_home
@@ -57,7 +59,8 @@ async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dic
     signing, curator = opened.keys.identity.signing, opened.curator
     # One attempt per request: the worker waits between attempts, and logs that it waits.
     key, ca = bytes.fromhex(curator.key), pinned_ca(opened.home, curator)
-    async with Curator(curator.url, curator.name, signing, key, ca=ca, tries=1, **seams) as line:
+    way = way_to(curator.url, opened.settings.network, opened.home.path)
+    async with Curator(curator.url, curator.name, signing, key, ca=ca, way=way, tries=1, **seams) as line:
         health = Health(opened, lambda: worker.trouble)
         metrics = Metrics(health)
         worker = Worker(opened, line, Answering(opened), log=metrics.watching(log), heard=health.heard)
@@ -65,10 +68,11 @@ async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dic
         work = asyncio.create_task(worker.run())
         local = asyncio.create_task(server.serve(sockets=[listener]))
         _stop_on_signals(server)
-        host, port = listener.getsockname()
-        write_file(opened.home.address, f"http://{host}:{port}\n")
+        host, port = listener.getsockname()[:2]
+        url = opened.settings.local.asked_at(port)
+        write_file(opened.home.address, f"{url}\n")
         opened.audit.append("started", version=version("dp-subn"))
-        log("listening", url=f"http://{host}:{port}", party=curator.name, curator=curator.url)
+        log("listening", host=host, url=url, party=curator.name, curator=curator.url)
         await asyncio.wait({work, local}, return_when=asyncio.FIRST_COMPLETED)
         reason = _why_stopped(work)
         server.should_exit = True
@@ -99,7 +103,7 @@ def _why_stopped(work: "asyncio.Task[None]") -> str:
 def _listening(opened: OpenHome) -> Iterator[socket.socket]:
     host, port = opened.settings.local.host, opened.settings.local.port
     try:
-        listener = socket.create_server((host, port))
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise SettingsError(
@@ -117,9 +121,16 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.config.ssl_context_factory is not None:
+            # uvicorn leaves a minute for TLS to be agreed on, and does not count such connections yet.
+            loop: Any = asyncio.get_running_loop()
+            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=QUIET_SECONDS)
+        await super().startup(sockets)
+
 
 def _server(opened: OpenHome, health: Health, metrics: Metrics, line: Curator) -> _Server:
-    token = token_of(opened.home.path)
+    token, secure = token_of(opened.home.path), opened.settings.local.server_context(opened.home.path)
     app = make_app(opened, token, health, line)
     add_metrics(app, metrics, (token, token_of(opened.home.path, METRICS_TOKEN_FILE)))
     # At once, asyncio accepts as many connections as the backlog holds, before their limit is looked at.
@@ -132,6 +143,7 @@ def _server(opened: OpenHome, health: Health, metrics: Metrics, line: Curator) -
         access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=5,
+        ssl_context_factory=None if secure is None else lambda *_: secure,
     )
     return _Server(config)
 

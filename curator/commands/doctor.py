@@ -16,10 +16,10 @@ from curator.accounts.registry import Registry
 from curator.clock import system_clock
 from curator.commands.ready import ask
 from curator.errors import SettingsError
-from curator.home.certificates import RENEW_DAYS, Certificates
+from curator.home.certificates import OTHERS_NAMES, RENEW_DAYS, Certificates
 from curator.home.keys import CuratorKeys
 from curator.rendering.output import say
-from curator.settings import Settings
+from curator.settings import Settings, listed
 from curator.store.store import Store
 from protocol.messages.pins import pin_of
 from protocol.messages.versions import SPOKEN
@@ -82,6 +82,9 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
         yield Finding("certificate", "ok", f"parties accept it for {', '.join(shown.names)}")
     except ssl.SSLError as error:
         yield Finding("certificate", "bad", distrust("the certificate", error) or str(error))
+    if lacking := certificates.lacking(listed(settings.names)):
+        what = f"it is not good for {', '.join(lacking)}, which SUBN_CURATOR_NAMES lists"
+        yield Finding("certificate", "warn", what, "restart the service" if shown.renews_itself else OTHERS_NAMES)
     mend = "`subn-curator certificate renew`" if shown.renews_itself else "give a newer one: `certificate renew`"
     soon = 0 if shown.renews_itself and not settings.behind_proxy else RENEW_DAYS
     yield diagnosis.lasting("certificate", shown.days, soon, mend)

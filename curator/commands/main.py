@@ -71,6 +71,8 @@ def make_parser() -> GroupedParser:
     _command(shown, "renew", text, dispatch.certificate, add_options=dispatch.certificate_options)
     ready = _command(commands, "ready", "ask the service whether it is at work: exit code 0 or 1", dispatch.ready)
     ready.add_argument("--port", type=int, metavar="N", help="where it listens (8460)")
+    text = "until it is at work, at most this long (%(const)g seconds)"
+    ready.add_argument("--wait", type=float, nargs="?", const=120.0, default=0.0, metavar="SECONDS", help=text)
     text = "make a new signing key; restart the service, and tell every party the new pin to recognise it by"
     _command(commands, "rotate", text, dispatch.home)
     text = "check everything that the service needs, and explain how to repair faults; exit code 1 for a fault"

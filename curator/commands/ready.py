@@ -5,6 +5,7 @@ It does not know the causes of faults: it repeats the service's answer.
 
 import argparse
 import ssl
+import time
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,17 @@ from curator.settings import Settings
 from protocol.outside_json import read_json
 
 _PATIENCE = 5.0  # seconds
+_LOOK_SECONDS = 0.5
 _LARGEST = 1 << 16  # bytes of an answer
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where to ask, not where to listen
 
 
 def ready(settings: Settings, chosen: argparse.Namespace) -> int:
+    deadline = time.monotonic() + chosen.wait
     is_ready, found = ask(settings)
+    while not is_ready and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+        is_ready, found = ask(settings)
     say(chosen, found, ": ".join(found.values()))
     return 0 if is_ready else 1
 

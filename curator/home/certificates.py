@@ -29,6 +29,10 @@ from curator.home.x509 import (
 )
 
 RENEW_DAYS = 30  # days before a certificate expires
+OTHERS_NAMES = (
+    "it was not made here: have one with these names issued and run `subn-curator certificate renew --certificate F "
+    "--certificate-key F`, or remove the names from SUBN_CURATOR_NAMES"
+)
 SYSTEM = "system"  # instead of a CA's file: parties' machines trust the certificate without a pinned CA
 
 
@@ -90,6 +94,22 @@ class Certificates:
         chosen = list(names) or self.shown(now).names
         made = new_server_certificate(self._own_ca(), chosen, now or utc_now())
         write_file(self.server_file, made.key_pem + made.certificate_pem)
+
+    def lacking(self, names: Sequence[str]) -> list[str]:
+        """Return those of the names for which the certificate is not good."""
+        known = {name.lower() for name in self.shown().names}
+        wanted = {name: str(general_name(name).value) for name in names}
+        return [name for name, exact in wanted.items() if not {exact, f"*.{exact.partition('.')[2]}"} & known]
+
+    def add_names(self, names: Sequence[str], now: datetime | None = None) -> list[str]:
+        """Renew the certificate if it lacks any of the names and was made here. Return the names that it lacked."""
+        added = self.lacking(names)
+        if added:
+            shown = self.shown(now)
+            if not shown.renews_itself:
+                raise SettingsError(f"the certificate is not good for {', '.join(added)}; {OTHERS_NAMES}")
+            self.renew([*shown.names, *added], now)
+        return added
 
     def install(self, certificate: Path, key: Path, ca: str | None, now: datetime | None = None) -> None:
         """Take the organisation's certificate if parties will trust it. `ca`: a file, `SYSTEM`, or None to keep it."""

@@ -21,7 +21,7 @@ from protocol.messages.run_states import ENDS
 from protocol.messages.signatures import VERSION_HEADER
 from protocol.messages.versions import SPOKEN
 from protocol.outside_json import read_json
-from protocol.services.connection import check_address, distrust, hung_up
+from protocol.services.connection import OTHER_PROXY, check_address, distrust, hung_up, no_answer
 
 _TIMEOUT = httpx.Timeout(30, read=120)
 _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
@@ -63,6 +63,8 @@ class CuratorClient:
             raise OperatorError("the CA file holds no certificate in PEM form: give the curator's tls/ca.pem") from None
         except (httpx.InvalidURL, UnicodeError) as error:
             raise OperatorError(f"{url!r} is not the URL of a curator: {error}") from None
+        except (ImportError, ValueError):  # of a proxy that httpx does not know
+            raise OperatorError(f"HTTPS_PROXY or ALL_PROXY in the environment: {OTHER_PROXY}") from None
 
     def __enter__(self) -> "CuratorClient":
         return self
@@ -194,6 +196,8 @@ class CuratorClient:
         distrusted = distrust(self._url, error)
         if distrusted is not None:
             return CuratorUnreachable(distrusted)
+        if isinstance(error, httpx.ProxyError):
+            return CuratorUnreachable(no_answer(self._url, error))
         hint = hung_up(self._url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
         return CuratorUnreachable(f"no curator answers at {self._url}: {error or type(error).__name__}{hint}")
 

@@ -31,9 +31,7 @@ class Store:
         try:
             store = cls(make_engine(url))
         except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
-            raise SettingsError(
-                f"the database URL names no SQLite or PostgreSQL database: {type(error).__name__}"
-            ) from None
+            raise SettingsError(_unusable(error)) from None
         try:
             with _translated():
                 migrate(store.engine)
@@ -81,6 +79,19 @@ class Store:
         if self._sole is not None:
             self._sole.release()
         self.engine.dispose()
+
+
+def _unusable(error: Exception) -> str:
+    """Say why the database URL cannot be used. Privacy: it may hold a password, and is not repeated."""
+    if isinstance(error, ModuleNotFoundError) and error.name == "psycopg":
+        return (
+            "the database is PostgreSQL, and the Python package psycopg is not installed: install dp-subn with its "
+            "extra `postgres` (requirements.lock and the container image have it)"
+        )
+    return (
+        f"the database URL names no SQLite or PostgreSQL database ({type(error).__name__}): expected "
+        "postgresql://NAME:PASSWORD@HOST/DATABASE"
+    )
 
 
 @contextmanager

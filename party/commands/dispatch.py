@@ -70,6 +70,12 @@ def serve() -> Mapping[str, Command]:
     return {"serve": serve.serve}
 
 
+def start() -> Mapping[str, Command]:
+    from party.commands import start
+
+    return {"start": start.start}
+
+
 def pages() -> Mapping[str, Command]:
     from party.commands import pages
 

@@ -4,6 +4,7 @@ It does not know runs. Privacy: it asks the curator only for its health, the ros
 tells its findings to nobody but the data owner. About rows it says no more than `check`.
 """
 
+import asyncio
 import platform
 import shutil
 import sqlite3
@@ -11,11 +12,14 @@ import ssl
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
+
+import httpx
+from cryptography import x509
 
 from party import views
 from party.answering.refusals import MOST_FRUITLESS
@@ -25,19 +29,21 @@ from party.commands.line import Seams, call, curator_of
 from party.commands.result import Result
 from party.commands.setup import roster_of
 from party.curator_link.tls import trusting
+from party.curator_link.way import Way, inspector, way_to
 from party.home import keys, settings, tokens
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
+from party.home.page_address import Local
 from party.home.settings import CuratorSettings, pinned_ca
 from party.rollback import WAY_OUT, earlier, earlier_words, lost, lost_by_log
 from protocol.messages.http import SentReceipt
 from protocol.messages.versions import SPOKEN
 from protocol.services import diagnosis
-from protocol.services.connection import distrust, is_loopback
+from protocol.services.connection import distrust, inspected, is_loopback, no_answer
 from protocol.services.diagnosis import CA_SOON_DAYS, SOON_DAYS, Finding, Look
 
 _SECONDS = 10.0
-_LARGEST_ANSWER = 1 << 16  # bytes
+_LONGEST_DATE = 100
 _DAY = 24 * 3600
 
 
@@ -98,9 +104,20 @@ def _settings(home: Home) -> Iterator[Finding]:
     if not found.policy.smallest_insiders:
         what = "smallest_insiders is 0: runs need not protect your rows from any other party"
         yield Finding("policy", "warn", what, "set it to 1, unless you trust every other party")
-    if not is_loopback(found.local.host):
-        what = f"your pages listen at {found.local.host}, not only for this machine"
-        yield Finding("policy", "warn", what, "in a container, publish the port at 127.0.0.1 of its host only")
+    yield from _pages(home, found.local)
+
+
+def _pages(home: Home, local: Local) -> Iterator[Finding]:
+    what = f"your pages listen at {local.host} port {local.port}, for browsers that ask for {' or '.join(local.names)}"
+    local.server_context(home.path)
+    is_open = not local.speaks_tls and not is_loopback(local.host)
+    mend = "publish this port of the container at 127.0.0.1 of its host only" if is_open else ""
+    yield Finding("pages", "ok", what, mend)
+    if local.certificate is not None:
+        shown = x509.load_pem_x509_certificates((home.path / local.certificate).read_bytes())[0]
+        days = (shown.not_valid_after_utc - datetime.now(UTC)).days
+        mend = "put a newer one in its place, and restart `subn-party serve`"
+        yield diagnosis.lasting("pages", days, SOON_DAYS, mend)
 
 
 def _sources(home: Home) -> Iterator[Finding]:
@@ -165,20 +182,22 @@ def _audit(home: Home) -> Iterator[Finding]:
 
 
 def _connection(home: Home) -> Iterator[Finding]:
-    found = settings.load(home).curator
+    settled = settings.load(home)
+    found = settled.curator
     if found is None:
         yield Finding("connection", "warn", "this party is not enrolled", "`subn-party enrol` with the operator's code")
         return
-    ca, there = pinned_ca(home, found), urlsplit(found.url)
+    ca, there, way = pinned_ca(home, found), urlsplit(found.url), way_to(found.url, settled.network, home.path)
     try:
-        yield from _clock_and_certificate(found, ca)
-    except (OSError, HTTPException) as error:
+        yield from _clock_and_certificate(found, ca, way)
+    except httpx.HTTPError as error:
         why = distrust(found.url, error)
+        issuer = asyncio.run(inspector(found.url, way)) if why is not None else None
         if why is None:
             mend = f"let this machine reach {there.hostname} port {there.port or 443}: name server, firewall (outwards)"
-            yield Finding("connection", "bad", f"{found.url} does not answer: {error}", mend)
+            yield Finding("connection", "bad", no_answer(found.url, error) + way.words, mend)
         else:
-            yield Finding("connection", "bad", why)
+            yield Finding("connection", "bad", why if issuer is None else inspected(found.url, issuer))
         return
     if ca:
         for one in trusting(ca).get_ca_certs():
@@ -188,26 +207,17 @@ def _connection(home: Home) -> Iterator[Finding]:
             )
 
 
-def _clock_and_certificate(found: CuratorSettings, ca: str) -> Iterator[Finding]:
-    there = urlsplit(found.url)
-    line: HTTPConnection = (
-        HTTPConnection(there.hostname or "", there.port, timeout=_SECONDS)
-        if there.scheme == "http"
-        else HTTPSConnection(there.hostname or "", there.port, timeout=_SECONDS, context=trusting(ca))
-    )
-    try:
-        line.connect()
-        shown = line.sock.getpeercert() if isinstance(line.sock, ssl.SSLSocket) else None
-        speaks = line.sock.version() if isinstance(line.sock, ssl.SSLSocket) else "no TLS, on this machine"
-        line.request("GET", "/healthz")
-        answer = line.getresponse()
-        answer.read(_LARGEST_ANSWER)
-        yield Finding("connection", "ok", f"{found.url} answers ({speaks})")
-        said = answer.getheader("Date")
-        if said is not None:
-            yield diagnosis.clock(time.time() - parsedate_to_datetime(said).timestamp(), "the curator's")
-    finally:
-        line.close()
+def _clock_and_certificate(found: CuratorSettings, ca: str, way: Way) -> Iterator[Finding]:
+    """Ask for the curator's health on the way that the service takes."""
+    line = httpx.Client(verify=trusting(ca, way.bundle), timeout=_SECONDS, **way.options)
+    with line, line.stream("GET", f"{found.url.rstrip('/')}/healthz") as answer:
+        secure = answer.extensions["network_stream"].get_extra_info("ssl_object")
+        speaks = "no TLS, on this machine" if secure is None else secure.version()
+        shown = {} if secure is None else secure.getpeercert()
+        said = answer.headers.get("Date")
+    yield Finding("connection", "ok", f"{found.url} answers{way.words} ({speaks})")
+    if said is not None:
+        yield diagnosis.clock(time.time() - parsedate_to_datetime(said[:_LONGEST_DATE]).timestamp(), "the curator's")
     if shown:
         days = int((ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()) // _DAY)
         yield diagnosis.lasting("certificate", days, SOON_DAYS, "the operator: `subn-curator certificate renew`")

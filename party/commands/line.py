@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from party.curator_link.client import Curator
+from party.curator_link.way import way_to
 from party.home.home import OpenHome
 from party.home.keys import OwnKeys
 from party.home.settings import pinned_ca
@@ -28,4 +29,5 @@ def call(curator: Curator, action: Callable[[Curator], Awaitable[Found]]) -> Fou
 def curator_of(opened: OpenHome, seams: Seams, own: OwnKeys | None = None, tries: int = TRIES) -> Curator:
     found, signing = opened.curator, (own or opened.keys).identity.signing
     ca = pinned_ca(opened.home, found)
-    return Curator(found.url, found.name, signing, bytes.fromhex(found.key), ca=ca, tries=tries, **seams)
+    way = way_to(found.url, opened.settings.network, opened.home.path)
+    return Curator(found.url, found.name, signing, bytes.fromhex(found.key), ca=ca, way=way, tries=tries, **seams)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from party.commands import dispatch
-from party.errors import Declined, LedgerError, PolicyRefusal, RolledBack, TalkError, Untrusted
-from protocol.errors import OperatorError, SubnError
+from party.commands.exit_codes import exit_code, words
+from protocol.errors import SubnError
 from protocol.services.command_help import GroupedParser
 from protocol.text import printable, printable_json, printable_lines
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 HOME_VARIABLE = "SUBN_PARTY_HOME"
 DEFAULT_HOME = "party-home"
-DONE, FAILED, USAGE, REFUSED = 0, 1, 2, 3
 _CODES = (
     "exit codes: 0 done, 1 failed (curator, disk or ledger; trying again may help), 2 wrong command, settings or data, "
     "3 refused (by the curator, by your rules, or by books that were set back)"
@@ -32,7 +31,7 @@ _GROUPS = {
     "set up, in this order": ("init", "draft", "check", "enrol", "peers", "trust", "offer", "serve"),
     "decide": ("requests", "accept", "refuse", "page"),
     "look back": ("ledger", "audit", "compare", "export"),
-    "keep it going": ("doctor", "ready", "rotate"),
+    "keep it going": ("doctor", "ready", "start", "rotate"),
 }
 _EXAMPLES = (
     ("make a home, then write your rules in its party.toml", "subn-party init --home north"),
@@ -70,25 +69,11 @@ def say(result: "Result", as_json: bool) -> None:
 
 def complain(error: Exception, as_json: bool) -> int:
     """Print what went wrong, and return the exit code."""
-    code = _code(error)
-    what = str(error)
-    if isinstance(error, OSError):
-        what = f"{error.filename or 'a file'}: {error.strerror}"
-    elif isinstance(error, Declined):
-        what = f"the curator refuses: {error}"
+    code, what = exit_code(error), words(error)
     if as_json:
         print(printable_json({"error": what, "kind": type(error).__name__, "code": code}))
     print(f"subn-party: {printable_lines(what)}", file=sys.stderr)
     return code
-
-
-def _code(error: Exception) -> int:
-    if isinstance(error, Declined | Untrusted | PolicyRefusal | RolledBack):
-        return REFUSED
-    if isinstance(error, OperatorError):
-        return USAGE
-    assert isinstance(error, TalkError | LedgerError | SubnError | OSError)
-    return FAILED
 
 
 def make_parser() -> GroupedParser:
@@ -106,6 +91,7 @@ def make_parser() -> GroupedParser:
     _add_joining(groups)
     _add_setting_up(groups)
     _add_taking_part(groups)
+    _add_running(groups)
     _add_books(groups)
     return parser
 
@@ -235,7 +221,6 @@ def _add_taking_part(groups: Any) -> None:
         "print an address that opens your pages in a browser",
         "It works once, within ten minutes, on this machine; `serve` has to be running.",
     )
-    _add(groups, "ready", dispatch.ready, "ask the service whether it is ready: exit code 0 or 1")
     requests = _add(
         groups,
         "requests",
@@ -249,6 +234,32 @@ def _add_taking_part(groups: Any) -> None:
     refuse = _add(groups, "refuse", dispatch.daily, "do not take part in a run")
     refuse.add_argument("request", metavar="RUN")
     refuse.add_argument("--reason", default="", help="sent to the curator and its operator")
+
+
+def _add_running(groups: Any) -> None:
+    ready = _add(
+        groups,
+        "ready",
+        dispatch.ready,
+        "ask the service whether it is ready",
+        "Exit code 0 if it is; otherwise the reason, with the exit code that it would have as an error.",
+    )
+    ready.add_argument(
+        "--wait",
+        type=float,
+        nargs="?",
+        const=120.0,
+        default=0.0,
+        metavar="SECONDS",
+        help="until it is ready or cannot become so by itself, at most this long (%(const)g seconds)",
+    )
+    _add(
+        groups,
+        "start",
+        dispatch.start,
+        "make a home, enrol, offer and serve, for containers: tried again until it succeeds",
+        "Name, curator and code come from the environment, as `enrol` takes them. `ready` tells why a start fails.",
+    )
 
 
 def _add_books(groups: Any) -> None:

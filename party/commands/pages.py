@@ -5,6 +5,7 @@ It does not know how pages are made or who is signed in.
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -15,6 +16,7 @@ from party.errors import Unreachable
 from party.home import settings
 from party.home.home import open_home
 from party.home.layout import Home
+from party.home.page_address import Local
 from party.home.tokens import TOKEN_FILE, token_of
 from protocol.outside_json import read_json
 
@@ -22,11 +24,12 @@ _SECONDS = 10.0
 
 
 def page(home: Home, _chosen: Any) -> Result:
-    url = _served_at(home)
-    address = url + _path_from(url, home.path)
+    local, url = settings.load(home).local, _served_at(home)
+    address = local.shown_at(urlsplit(url).port or 0) + _path_from(url, home.path, local)
+    where = "" if local.speaks_tls else " on this machine"
     return Result(
         {"address": address},
-        [address, "open this address in a browser on this machine; it works once, within ten minutes"],
+        [address, f"open this address in a browser{where}; it works once, within ten minutes"],
     )
 
 
@@ -42,24 +45,28 @@ def compare(home: Home, chosen: Any) -> Result:
 
 
 def _served_at(home: Home) -> str:
-    settings.load(home)  # complain first about settings that cannot work
     try:
         return home.address.read_text(encoding="ascii").strip()
     except OSError:
         raise Unreachable(f"the service of {home.path} is not running: start it with `subn-party serve`") from None
 
 
-def _path_from(url: str, home: Path) -> str:
+def _path_from(url: str, home: Path, local: Local) -> str:
     """Ask the service for a one-time sign-in path. Whoever can read the home's token may sign in."""
     try:
         answer = httpx.post(
             f"{url}/v1/sign-in",
-            headers={"Authorization": f"Bearer {token_of(home)}"},
+            headers={"Authorization": f"Bearer {token_of(home)}", "Host": local.names[0]},
             timeout=_SECONDS,
             trust_env=False,
+            verify=local.client_context(home),
         )
     except httpx.RequestError as error:
         raise Unreachable(f"{url} does not answer ({type(error).__name__}): start `subn-party serve` again") from None
-    if answer.status_code != httpx.codes.OK:
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
         raise Unreachable(f"{url} does not accept this home's {TOKEN_FILE}: another party or program listens there")
+    if answer.status_code == httpx.codes.MISDIRECTED_REQUEST:
+        raise Unreachable(f"{url} does not know the name {local.names[0]} yet: restart `subn-party serve`")
+    if answer.status_code != httpx.codes.OK:
+        raise Unreachable(f"{url} answers with status {answer.status_code}: another program may listen there")
     return str(read_json(answer.content)["path"])

@@ -16,6 +16,7 @@ from party.commands.line import TRIES, Seams, call, curator_of
 from party.commands.result import Result, unknown_dataset
 from party.curator_link.client import Curator
 from party.curator_link.introduction import introduced
+from party.curator_link.way import way_to
 from party.errors import Declined, SettingsError, Untrusted
 from party.files import write_file
 from party.home import keys, settings
@@ -55,8 +56,9 @@ def enrol(home: Home, chosen: Any) -> Result:
         return _enrolled_before(home, found.curator, name, url)
     _check_enrolment(name, url)
     secret, pin = parted(chosen.code or _environment("CODE"))
-    key, ca = introduced(url, pin, chosen.seams.get("transport"))
-    newcomer = Curator(url, name, own.identity.signing, key, ca=ca, tries=TRIES, **chosen.seams)
+    way = way_to(url, found.network, home.path)
+    key, ca = introduced(url, pin, chosen.seams.get("transport"), way)
+    newcomer = Curator(url, name, own.identity.signing, key, ca=ca, way=way, tries=TRIES, **chosen.seams)
     call(newcomer, lambda line: line.enrol(secret, own.identity.exchange.public))
     settings.add_curator(home, name, url, key, ca)
     with open_home(home) as opened:
@@ -89,7 +91,8 @@ def recognise(home: Home, chosen: Any) -> Result:
     """Pin the same curator anew, after its operator has replaced its key or its CA and given out the new pin."""
     pin = checked_pin(chosen.pin)
     with open_home(home) as opened:
-        key, ca = introduced(opened.curator.url, pin, chosen.seams.get("transport"))
+        way = way_to(opened.curator.url, opened.settings.network, home.path)
+        key, ca = introduced(opened.curator.url, pin, chosen.seams.get("transport"), way)
         settings.change_curator(home, key, ca)
         opened.audit.append("recognised", curator=fingerprint(key), pin=pin)
     lines = [f"{opened.curator.url} is the curator {fingerprint(key)} from now on; restart `subn-party serve`"]

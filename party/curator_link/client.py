@@ -18,6 +18,7 @@ from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign
 from party.curator_link.answers import Answer, received
 from party.curator_link.tls import trusting
+from party.curator_link.way import STRAIGHT, Way, inspector
 from party.errors import TalkError, Unreachable, Untrusted
 from party.logs import Log, silent
 from protocol.exact import digest
@@ -51,7 +52,7 @@ from protocol.messages.signatures import (
 )
 from protocol.messages.tasks import LARGEST_TASK
 from protocol.messages.versions import SPOKEN
-from protocol.services.connection import check_address, distrust, hung_up
+from protocol.services.connection import check_address, distrust, hung_up, inspected, no_answer
 
 NONCE_BYTES = 16
 _ANSWER_SECONDS = 60.0
@@ -96,6 +97,7 @@ class Curator:
         curator_key: bytes,
         *,
         ca: str = "",
+        way: Way = STRAIGHT,
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -111,7 +113,8 @@ class Curator:
         self._stream = stream or Stream.system()
         self._backoff = backoff or Backoff()
         timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
-        secure = trusting(ca)
+        self._way = way if transport is None else None
+        secure = trusting(ca, way.bundle)
         self._http = httpx.AsyncClient(
             base_url=url,
             transport=transport,
@@ -120,6 +123,7 @@ class Curator:
             limits=_LIMITS,
             headers={"Accept-Encoding": "identity"},  # nothing is unpacked before its signature is checked
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is kept
+            **way.options_over(transport),
         )
 
     async def __aenter__(self) -> "Curator":
@@ -244,15 +248,16 @@ class Curator:
             finally:
                 await response.aclose()
         except httpx.RequestError as error:  # no server, a broken connection, or bytes that are no HTTP answer
-            raise self._no_answer(error) from error
+            raise await self._no_answer(error) from error
 
-    def _no_answer(self, error: httpx.RequestError) -> TalkError:
+    async def _no_answer(self, error: httpx.RequestError) -> TalkError:
         url = str(self._http.base_url)
         distrusted = distrust(url, error)
         if distrusted is not None:
-            return Untrusted(distrusted)
+            issuer = await inspector(url, self._way) if self._way is not None else None
+            return Untrusted(distrusted if issuer is None else inspected(url, issuer))
         hint = hung_up(url) if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ""
-        return Unreachable(f"{url} does not answer ({type(error).__name__}: {error}){hint}")
+        return Unreachable(no_answer(url, error) + hint)
 
     def _sign(self, request: httpx.Request, body: bytes) -> bytes:
         """Sign a request in its headers. Return the `answered_request` that its answer has to name."""

@@ -11,20 +11,23 @@ from pydantic import TypeAdapter
 
 from party.curator_link.answers import received
 from party.curator_link.tls import trusting, trusting_nobody
+from party.curator_link.way import STRAIGHT, Way
 from party.errors import Unreachable, Untrusted
 from protocol.messages.http import Introduction
 from protocol.messages.pins import pin_of
 from protocol.outside_json import read_as
-from protocol.services.connection import check_address, distrust, hung_up
+from protocol.services.connection import check_address, distrust, hung_up, no_answer
 
 _LARGEST = 1 << 16  # bytes; a certificate or a few
 _SECONDS = 10.0
 
 
-def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = None) -> tuple[bytes, str]:
+def introduced(
+    url: str, pin: str, transport: httpx.AsyncBaseTransport | None = None, way: Way = STRAIGHT
+) -> tuple[bytes, str]:
     """Return the curator's signing key and its CA (in PEM; empty if the machine's own CAs vouch for the curator)."""
     check_address(url)
-    answer = asyncio.run(_asked(url, transport))
+    answer = asyncio.run(_asked(url, transport, way))
     try:
         found = read_as(TypeAdapter(Introduction), answer, _LARGEST, extra="ignore")
     except ValueError:
@@ -43,13 +46,14 @@ def introduced(url: str, pin: str, transport: httpx.AsyncBaseTransport | None = 
     return key, found.ca
 
 
-async def _asked(url: str, transport: httpx.AsyncBaseTransport | None) -> bytes:
+async def _asked(url: str, transport: httpx.AsyncBaseTransport | None, way: Way) -> bytes:
     line = httpx.AsyncClient(
         base_url=url,
         transport=transport,
         verify=trusting_nobody(),
         timeout=_SECONDS,
         headers={"Accept-Encoding": "identity"},
+        **way.options_over(transport),
     )
     try:
         async with line, line.stream("GET", "/v1/introduction") as answer:
@@ -59,4 +63,4 @@ async def _asked(url: str, transport: httpx.AsyncBaseTransport | None) -> bytes:
         why = distrust(url, error)
         if why is not None:
             raise Untrusted(why) from error
-        raise Unreachable(f"{url} does not answer ({type(error).__name__}: {error}){hint}") from error
+        raise Unreachable(no_answer(url, error) + hint) from error

@@ -6,14 +6,16 @@ It does not know what is sent over them.
 import ssl
 
 
-def trusting(ca: str) -> ssl.SSLContext:
-    """Trust this CA alone (PEM text); without a CA, trust those that the machine trusts."""
+def trusting(ca: str, bundle: str = "") -> ssl.SSLContext:
+    """Trust this CA alone (PEM text); without a CA, trust those of the machine and of the organisation's bundle."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca:
         context.load_verify_locations(cadata=ca)
     else:
         context.load_default_certs()
+        if bundle:
+            context.load_verify_locations(cadata=bundle)
     return context
 
 

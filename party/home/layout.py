@@ -41,6 +41,11 @@ class Home:
         return self.path / "address"
 
     @property
+    def hindrance(self) -> Path:
+        """The reason why the service could not be started, as long as `subn-party start` tries again."""
+        return self.path / "not-started"
+
+    @property
     def ca(self) -> Path:
         """The curator's certificate authority, pinned at enrolment."""
         return self.path / "ca.pem"

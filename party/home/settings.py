@@ -4,7 +4,6 @@ It does not know runs; `party.answering.policy` decides whether a run is allowed
 """
 
 import json
-import os
 import re
 import ssl
 import tomllib
@@ -17,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from party.errors import SettingsError
 from party.files import write_file
 from party.home.layout import Home
+from party.home.network_settings import Network, with_proxy_of_environment
+from party.home.page_address import Local, with_environment
 from party.home.settings_errors import sentence
 from party.home.settings_template import TEMPLATE
 from protocol.errors import SchemaError
@@ -27,9 +28,6 @@ from protocol.services.delimited import Decimal, Encoding, Given
 from protocol.tables.coding import Rule
 from protocol.tables.schema import Schema
 
-HOST_VARIABLE, PORT_VARIABLE = "SUBN_PARTY_HOST", "SUBN_PARTY_PORT"
-_LAST_PORT = 65535
-_LONGEST_ECHO = 80
 _EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
 
@@ -51,11 +49,6 @@ class CuratorSettings(_Closed):
 
 class Peer(_Closed):
     fingerprint: Annotated[str, Field(pattern=_FINGERPRINT)]  # of both its keys: `party.home.keys.peer_fingerprint`
-
-
-class Local(_Closed):
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=_LAST_PORT)] = 8470
 
 
 class Dataset(_Closed):
@@ -134,6 +127,7 @@ class Settings(_Closed):
     datasets: Annotated[dict[str, Dataset], Field(min_length=1)]
     policy: Policy
     local: Local = Local()
+    network: Network = Network()
     curator: CuratorSettings | None = None
     peers: dict[str, Peer] = Field(default_factory=dict)
 
@@ -157,7 +151,9 @@ def load(home: Home) -> Settings:
         raise SettingsError(f"{home.settings}: this is not TOML: {error}; correct that place") from None
     try:
         found = Settings.model_validate_json(json.dumps(raw, default=str))
-        return found.model_copy(update={"local": _local(found.local)})
+        return found.model_copy(
+            update={"local": with_environment(found.local), "network": with_proxy_of_environment(found.network)}
+        )
     except ValidationError as error:
         raise SettingsError(f"{home.settings}: {sentence(error)}") from None
 
@@ -225,13 +221,6 @@ def pinned_ca(home: Home, found: CuratorSettings) -> str:
             "operator for the pin and run `subn-party recognise PIN`"
         ) from None
     return text
-
-
-def _local(found: Local) -> Local:
-    host, port = os.environ.get(HOST_VARIABLE) or found.host, os.environ.get(PORT_VARIABLE) or str(found.port)
-    if not port.isdecimal() or int(port) > _LAST_PORT:
-        raise SettingsError(f"{PORT_VARIABLE}: found {port[:_LONGEST_ECHO]!r}, expected a number up to {_LAST_PORT}")
-    return Local(host=host, port=int(port))
 
 
 def _ca_setting(ca: str) -> str:

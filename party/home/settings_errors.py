@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 _LONGEST_ECHO = 80
-_SECRET = ("source", "query")  # may hold passwords
+_SECRET = ("source", "query", "proxy")  # may hold passwords
 _WHAT = {
     "missing": "is missing; add it",
     "extra_forbidden": "is not a setting; remove it or correct its spelling",
@@ -24,6 +24,7 @@ _LONGEST_PLACE = 200  # characters of the names that lead to a setting
 _PATTERNS = {
     "url": "expected a URL that begins with http:// or https://",
     "key": "expected 64 hexadecimal digits",
+    "names": "expected names such as 127.0.0.1 or subn.hospital.example:8470",
     "fingerprint": "expected 8 groups of 4 hexadecimal digits",
 }
 
@@ -51,7 +52,7 @@ def _found(complaint: ErrorDetails, place: list[str]) -> str:
 
 def _expected(complaint: ErrorDetails, place: list[str]) -> str:
     if complaint["type"] == "string_pattern_mismatch":
-        return _PATTERNS[place[-1]]
+        return next(_PATTERNS[name] for name in reversed(place) if name in _PATTERNS)
     text = _WHAT.get(complaint["type"], complaint["msg"])
     text = text.removeprefix("Value error, ").replace("Input should be", "expected")
     return text.replace("expected greater", "expected a number greater").replace(

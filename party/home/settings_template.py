@@ -57,6 +57,19 @@ smallest_insiders = 1           # a run must protect your rows from so many othe
 
 [local]
 port = 8470
+# names = ["127.0.0.1"]         # names by which your browser asks for the pages, the first one shown by `subn-party
+                                # page`; with ":8471" where a browser has to use another port than the one above
+# host = "0.0.0.0"              # to reach the pages from other machines: where to listen,
+# certificate = "pages.pem"     # and your organisation's certificate for the names, with its chain and its key
+# certificate_key = "pages.key" # the key, if it is in a file of its own
+
+
+# The way to the curator, where it leads through your organisation's proxy.
+
+# [network]
+# proxy = "http://proxy.hospital.example:3128"  # or http://NAME:PASSWORD@HOST:PORT; "none" for no proxy; where nothing
+                                # is said, HTTPS_PROXY and NO_PROXY in the environment decide
+# ca_bundle = "hospital-ca.pem" # your organisation's own certificate authorities, beside those of this machine
 
 
 # `subn-party enrol` adds a section [curator]: the one curator that this party talks to, with its key.

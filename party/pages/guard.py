@@ -7,16 +7,23 @@ rebinding"), the request still bears that name, and is refused. Headers say what
 frame it. A form of that site is refused by its origin, which browsers name.
 """
 
+from collections.abc import Collection
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
+from party.home.page_address import name_in
+
 OPEN_PATHS = (
     "/healthz",
     "/readyz",
     "/metrics",
 )  # for machines, under any host name; the answers hold nothing of the rows
+_OTHER_NAME = (
+    "these pages do not answer under this name: ask for 127.0.0.1 or localhost on the party's own machine, or list the "
+    "name in party.toml (`names` under [local]) or SUBN_PARTY_NAMES, and restart `subn-party serve`\n"
+)
 READING = ("GET", "HEAD")
 HEADERS = {
     "Content-Security-Policy": (
@@ -33,13 +40,14 @@ HEADERS = {
 
 
 class PageGuard:
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        """`hosts` are the names under which the pages answer."""
+        self._app, self._hosts = app, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             return await self._app(scope, receive, send)
-        refusal = _refusal(scope["method"], Headers(scope=scope))
+        refusal = _refusal(scope["method"], Headers(scope=scope), self._hosts)
         if refusal is not None:
             return await refusal(scope, receive, send)
 
@@ -53,17 +61,11 @@ class PageGuard:
         return await self._app(scope, receive, send_guarded)
 
 
-def _refusal(method: str, headers: Headers) -> PlainTextResponse | None:
+def _refusal(method: str, headers: Headers, hosts: Collection[str]) -> PlainTextResponse | None:
     """The answer to a request that another name or another site led here; None if it may pass."""
     host, origin = headers.get("host", ""), headers.get("origin")
-    if name_in(host) not in OWN_NAMES:
-        return PlainTextResponse("these pages are for this machine only: ask for 127.0.0.1 or localhost\n", 421)
+    if name_in(host) not in hosts:
+        return PlainTextResponse(_OTHER_NAME, 421)
     if method not in READING and origin not in (None, f"http://{host}", f"https://{host}"):
         return PlainTextResponse("this was sent from another site: nothing was done\n", 403)
     return None
-
-
-def name_in(host: str) -> str:
-    """The name in a Host header, without its port."""
-    name, colon, port = host.rpartition(":")
-    return (name if colon and port.isdigit() else host).lower()

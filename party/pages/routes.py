@@ -76,7 +76,7 @@ class SessionGuards:
 
 
 def _entry(opened: OpenHome, door: Door, render: Renderer, guards: SessionGuards) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
+    router, is_secure = APIRouter(include_in_schema=False), opened.settings.local.speaks_tls
 
     @router.get("/sign-in")
     def enter(ticket: str = "") -> Response:
@@ -87,14 +87,16 @@ def _entry(opened: OpenHome, door: Door, render: Renderer, guards: SessionGuards
         # Not a redirect but a page that leads on by itself: if the address was opened from another site, say from a
         # mail, a browser would not send a strict cookie with the redirected request.
         answer = render.page("signed_in.html", None)
-        answer.set_cookie(guards.cookie, secret, SESSION_SECONDS, path="/", httponly=True, samesite="strict")
+        answer.set_cookie(
+            guards.cookie, secret, SESSION_SECONDS, path="/", httponly=True, samesite="strict", secure=is_secure
+        )
         return answer
 
     @router.post("/sign-out", dependencies=[Depends(guards.writer)])
     def leave(request: Request) -> Response:
         door.leave(request.cookies.get(guards.cookie))
         answer = render.page("signed_out.html", None, is_used=False)
-        answer.delete_cookie(guards.cookie, path="/", httponly=True, samesite="strict")
+        answer.delete_cookie(guards.cookie, path="/", httponly=True, samesite="strict", secure=is_secure)
         return answer
 
     return router

@@ -34,7 +34,12 @@ def database_rows(source: str, query: str, spelling: Callable[[str], Speller]) -
                 for batch in result.partitions(BATCH):
                     for row in batch:
                         yield [spell(value) for spell, value in zip(spellers, row, strict=True)]
-    except (SQLAlchemyError, ImportError) as error:
+    except ImportError as error:
+        shown = url.render_as_string(hide_password=True)
+        raise DataError(
+            f"{shown}: the Python package {error.name!r} for this database is not installed: install it beside dp-subn"
+        ) from None
+    except SQLAlchemyError as error:
         code = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
         what = " ".join(filter(None, (type(error).__name__, code)))
         shown = url.render_as_string(hide_password=True)

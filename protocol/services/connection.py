@@ -10,8 +10,13 @@ from ipaddress import ip_address
 from protocol.errors import OperatorError
 
 _URL = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\s/:\[\]@?#]+)(?::(\d{1,5}))?(/[^\s?#]*)?", re.ASCII)
+_LONGEST_ECHO = 100
 # OpenSSL's error numbers for certificates (X509_V_ERR_...).
 _NOT_YET_VALID, _EXPIRED = 9, 10
+OTHER_PROXY = (
+    "expected http://HOST:PORT, or http://NAME:PASSWORD@HOST:PORT with % codes for other characters than letters and "
+    "digits; SOCKS proxies are not supported: ask your network's people for the HTTP proxy, which passes CONNECT on"
+)
 _UNKNOWN_ISSUER = (2, 18, 19, 20, 21, 27)
 _WRONG_NAME = (62, 64)
 
@@ -53,6 +58,32 @@ def distrust(url: str, error: BaseException) -> str | None:
                 "way expects an unencrypted connection; check host and port, and ask the operator"
             )
     return None
+
+
+def inspected(url: str, issuer: str) -> str:
+    """A sentence about a device of the reader's own organisation that reads TLS: this machine trusts its authority."""
+    return (
+        f"{url} is not trusted, and nothing was sent: a proxy that reads TLS stands in between. Its certificate is "
+        f"from {issuer!r}, which this machine trusts, but which is not the CA that is pinned here: ask your network's "
+        "people to pass this address on without TLS inspection. If the curator has taken a new certificate from that "
+        "authority, ask its operator for the new pin (party: `subn-party recognise PIN`)"
+    )
+
+
+def no_answer(url: str, error: BaseException) -> str:
+    """A sentence about an address that does not answer, or about the proxy that does not lead there."""
+    kind, text = type(error).__name__, str(error)
+    if kind != "ProxyError":
+        return f"{url} does not answer ({kind}: {text})"
+    if text.startswith("407"):
+        return (
+            f"the proxy on the way to {url} asks for a name and a password (status 407): give them in the proxy's "
+            "address, as http://NAME:PASSWORD@HOST:PORT, or correct them"
+        )
+    return (
+        f"the proxy on the way to {url} does not lead there ({text[:_LONGEST_ECHO]}): ask your network's people to "
+        "allow CONNECT to this host and port"
+    )
 
 
 def hung_up(url: str) -> str:

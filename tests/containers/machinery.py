@@ -85,13 +85,18 @@ class Project:
         command = [*self.engine.compose, "--file", "docker-compose.yml", "--project-name", self.name, *words]
         return run(command, self.environment, self.folder, check, timeout).stdout
 
+    def up(self, *services: str) -> None:
+        """Start services as docs/operating.md says: podman-compose 1.0 has to be told of the limit of processes."""
+        limit = ["--podman-run-args=--pids-limit=256"] if self.engine.name == "podman" else []
+        self.compose(*limit, "up", "--detach", *services)
+
     @property
     def environment(self) -> dict[str, str]:
         return {**self.engine.environment, **self.settings}
 
     def operator(self, *words: str) -> str:
-        """What the operator's command prints. podman-compose before 1.1 does not pass on its exit code."""
-        return self.compose("run", "--rm", "--no-deps", "-T", "operator", *words)
+        """What the sample's operator is told. podman-compose before 1.1 does not pass on its exit code."""
+        return self.compose("run", "--rm", "--no-deps", "-T", "sample-operator", *words)
 
     def containers(self, service: str) -> list[str]:
         labels = {"com.docker.compose.project": self.name, "com.docker.compose.service": service}
@@ -108,7 +113,7 @@ class Project:
 
     def is_ready(self, service: str) -> bool:
         """As the container's health check finds it; a container that is just starting is not."""
-        command = "subn-curator" if service == "curator" else "subn-party"
+        command = "subn-curator" if service.endswith("curator") else "subn-party"
         return any(self.engine.succeeds("exec", name, command, "ready") for name in self.containers(service))
 
     def python(self, service: str, program: str) -> Any:

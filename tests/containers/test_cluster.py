@@ -16,10 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.containers.machinery import IMAGE, ROOT, Engine, Project, free_port, own_address, project, wait
+from tests.containers.machinery import IMAGE, ROOT, Engine, Project, free_port, own_address, project, run, wait
 
 HOSPITALS = ("hospital-1", "hospital-2", "hospital-3")
-SERVICES = ("curator", *HOSPITALS)
+CURATOR = "sample-curator"
+SERVICES = (CURATOR, *HOSPITALS)
 AWAY_SECONDS = 60
 ROWS = 5000
 LARGEST_IMAGE = 350_000_000
@@ -113,10 +114,10 @@ def cluster(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     port = free_port()
     settings = {"SUBN_CURATOR_PUBLISH": f"127.0.0.1:{port}", "SUBN_SAMPLE_ROWS": str(ROWS)}
     with project(engine, "subn-test-cluster", tmp_path_factory.mktemp("cluster"), **settings) as made:
-        made.compose("up", "--detach", "curator", "sample", *HOSPITALS)
-        wait(lambda: made.inside("curator", "cat", "/operator/key", check=False), "the operator's key")
-        key = made.inside("curator", "cat", "/operator/key").strip()
-        trusted = ssl.create_default_context(cadata=made.inside("curator", "cat", "/operator/ca.pem"))
+        made.up(CURATOR, "sample", *HOSPITALS)
+        wait(lambda: made.inside(CURATOR, "cat", "/operator/key", check=False), "the operator's key")
+        key = made.inside(CURATOR, "cat", "/operator/key").strip()
+        trusted = ssl.create_default_context(cadata=made.inside(CURATOR, "cat", "/operator/ca.pem"))
         headers = {"Authorization": f"Bearer {key}"}
         with httpx.Client(base_url=f"https://127.0.0.1:{port}", headers=headers, verify=trusted) as line:
             found = Cluster(made, line)
@@ -166,7 +167,7 @@ def test_writing_outside_the_volumes_fails(cluster: Cluster, service: str) -> No
     assert {found.pop("/var/lib/dp-subn"), found.pop("/tmp")} == {"written"}
     assert set(found) == set(shut)
     assert set(found.values()) <= {"OSError", "PermissionError"}, found
-    if service != "curator":
+    if service != CURATOR:
         assert found["/data"] == "OSError"  # read-only, and not only somebody else's
 
 
@@ -174,7 +175,8 @@ def test_memory_and_processes_are_limited(cluster: Cluster, engine: Engine) -> N
     for service in SERVICES:
         (found,) = json.loads(engine("inspect", cluster.project.container(service)))
         assert found["HostConfig"]["Memory"] == 2 << 30
-        assert found["HostConfig"]["RestartPolicy"]["Name"] == "unless-stopped"
+        assert found["HostConfig"]["PidsLimit"] == 256
+        assert found["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
 
 # Who reaches whom
@@ -185,13 +187,13 @@ def test_a_party_reaches_the_curator_and_no_other_party(cluster: Cluster, servic
     others = [name for name in HOSPITALS if name != service]
     theirs = [address for name in others for address in cluster.project.address(name).values()]
     (own_network,) = cluster.project.address(service)
-    curator = cluster.project.address("curator")
+    curator = cluster.project.address(CURATOR)
     elsewhere = [address for network, address in curator.items() if network != own_network]
     assert len(elsewhere) == len(HOSPITALS) + 1
     found = cluster.reached(
-        service, ("curator", 8460), *((place, 8460) for place in (*others, *theirs, *elsewhere, "operator"))
+        service, (CURATOR, 8460), *((place, 8460) for place in (*others, *theirs, *elsewhere, "sample-operator"))
     )
-    assert found.pop("curator") == "reached"
+    assert found.pop(CURATOR) == "reached"
     assert set(found.values()) <= {"OSError", "gaierror", "TimeoutError"}, found
 
 
@@ -227,7 +229,7 @@ def a_listener() -> Any:
 def test_nothing_but_the_curators_port_is_published(cluster: Cluster, engine: Engine) -> None:
     published = {service: engine("port", cluster.project.container(service)).strip() for service in SERVICES}
     port = cluster.http.base_url.port
-    assert published == {"curator": f"8460/tcp -> 127.0.0.1:{port}", **dict.fromkeys(HOSPITALS, "")}
+    assert published == {CURATOR: f"8460/tcp -> 127.0.0.1:{port}", **dict.fromkeys(HOSPITALS, "")}
 
 
 # Runs
@@ -240,12 +242,12 @@ def test_a_party_that_is_away_for_a_minute_is_waited_for_and_the_run_finishes(cl
     cluster.project.engine("rm", "--force", cluster.project.container("hospital-3"))
     left = time.monotonic()
     wait(lambda: cluster.waits_for(run) == ["hospital-3"], "all others to have answered")
-    cluster.project.engine("restart", cluster.project.container("curator"))
+    cluster.project.engine("restart", cluster.project.container(CURATOR))
     cluster.crash("hospital-1")
-    cluster.until_ready("curator", "hospital-1", "hospital-2")
+    cluster.until_ready(CURATOR, "hospital-1", "hospital-2")
     time.sleep(max(0.0, left + AWAY_SECONDS - time.monotonic()))
     assert cluster.waits_for(run) == ["hospital-3"]
-    cluster.project.compose("up", "--detach", "hospital-3")
+    cluster.project.up("hospital-3")
     ended = cluster.until_ended(run)
     assert ended["state"] == "finished", ended
     check_result(cluster, run, "dp-subn")
@@ -254,7 +256,7 @@ def test_a_party_that_is_away_for_a_minute_is_waited_for_and_the_run_finishes(cl
 def test_containers_that_crash_and_restart_in_mid_run_lose_nothing(cluster: Cluster) -> None:
     run = cluster.begin("--method", "dp-ccbn")
     cluster.until_at(run, "candidates/1")
-    cluster.crash("curator")
+    cluster.crash(CURATOR)
     cluster.until_at(run, "candidates/2")
     cluster.crash("hospital-2")
     cluster.until_at(run, "candidates/3")
@@ -262,6 +264,19 @@ def test_containers_that_crash_and_restart_in_mid_run_lose_nothing(cluster: Clus
     ended = cluster.until_ended(run)
     assert ended["state"] == "finished", ended
     check_result(cluster, run, "dp-ccbn")
+
+
+def test_everything_comes_back_after_a_reboot(cluster: Cluster, engine: Engine) -> None:
+    """All processes end at once, and then the service of podman that runs at boot starts what its policy names."""
+    names = [cluster.project.container(service) for service in SERVICES]
+    engine("kill", *names)
+    if engine.name == "podman":
+        # What podman-restart.service runs; it left `unless-stopped` out. The label spares other tests' containers.
+        label = f"label=com.docker.compose.project={cluster.project.name}"
+        engine("start", "--all", "--filter", "restart-policy=always", "--filter", label)
+    else:
+        engine("restart", *names)
+    cluster.until_ready(*SERVICES)
 
 
 def check_result(cluster: Cluster, run: str, method: str) -> None:
@@ -312,6 +327,15 @@ def test_the_image_holds_every_file_of_the_packages(engine: Engine) -> None:
     folder = engine("run", "--rm", "--network", "none", IMAGE, "python", "-c", look).strip()
     found = engine("run", "--rm", "--network", "none", "--workdir", folder, IMAGE, "find", *packages, "-type", "f")
     assert set(listed.stdout.split()) <= set(found.split())
+
+
+def test_the_image_can_talk_to_postgresql(engine: Engine) -> None:
+    """It had no driver, and the error named the URL."""
+    url = "postgresql://subn:word@127.0.0.1:1/subn"
+    words = ("run", "--rm", "--network", "none", "--env", f"SUBN_CURATOR_DATABASE_URL={url}", IMAGE)
+    done = run([engine.name, *words, "subn-curator", "init", "--home", "/tmp/home"], engine.environment, check=False)
+    assert "the curator's database does not answer" in done.stderr
+    assert "word" not in done.stderr.replace("password", "")
 
 
 def test_the_image_asks_for_readiness_by_itself(engine: Engine) -> None:

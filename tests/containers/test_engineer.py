@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from curator.experiments.sample_data import write_sample
@@ -65,9 +66,9 @@ class Machines:
     def __init__(self, engine: Engine, folder: Path, stack: ExitStack) -> None:
         self.engine, self.folder, self.stack = engine, folder, stack
 
-    def site(self, name: str) -> Site:
+    def site(self, name: str, **settings: str) -> Site:
         folder = self.folder / f"subn-test-{name}"
-        made = self.stack.enter_context(project(self.engine, folder.name, folder))
+        made = self.stack.enter_context(project(self.engine, folder.name, folder, **settings))
         for source in SOURCE:
             copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
             copy(ROOT / source, folder / source)
@@ -86,7 +87,7 @@ def test_two_hospitals_and_a_curator_reach_a_published_table_as_written(machines
     curator = machines.site("curator")
     curator.shell(CURATORS[0], ADDRESS=own_address(), PORT=str(port))
     codes = {name: code_in(curator.shell(CURATORS[1], NAME=name)) for name in HOSPITALS}
-    sites = {name: machines.site(name) for name in HOSPITALS}
+    sites = {name: machines.site(name, **own_port()) for name in HOSPITALS}
 
     def set_up(name: str) -> str:
         given = {"CURATOR": f"https://{own_address()}:{port}", "NAME": name, "CODE": codes[name]}
@@ -103,12 +104,13 @@ def test_two_hospitals_and_a_curator_reach_a_published_table_as_written(machines
         assert f"noted the fingerprint of {other}" in said
 
     at_once(trust)
+    at_once(lambda name: open_pages(sites[name], PARTYS[4]))
     shutil.copy(sample / "schema.json", curator.project.folder)
     run_id = one_of(r"^(\S+)\r?\nfollow it with", curator.shell(CURATORS[2]))
 
     def accept(name: str) -> None:
         wait(lambda: run_id in sites[name].project.inside("party", "subn-party", "requests"), "the request")
-        sites[name].shell(PARTYS[4], RUN=run_id)
+        sites[name].shell(PARTYS[5], RUN=run_id)
 
     at_once(accept)
     assert "finished" in curator.shell(CURATORS[3], RUN=run_id)
@@ -117,19 +119,35 @@ def test_two_hospitals_and_a_curator_reach_a_published_table_as_written(machines
     spent = {one.name: one.spent for one in verify_manifest((result / "manifest.json").read_bytes(), {}).parties}
 
     def look_into_books(name: str) -> None:
-        books = sites[name].shell(PARTYS[5])
+        books = sites[name].shell(PARTYS[6])
         assert run_id in books
         assert f"{spent[name]}" in books
 
     at_once(look_into_books)
     first = sites["hospital-1"]
-    first.shell(PARTYS[6], BACKUP=str(tmp_path / "home.tar.gz"))
+    first.shell(PARTYS[7], BACKUP=str(tmp_path / "home.tar.gz"))
     with tarfile.open(tmp_path / "home.tar.gz") as backup:
         assert {"home/party.toml", "home/ledger.db", "home/audit.jsonl"} <= set(backup.getnames())
     wait(lambda: first.project.is_ready("party"), "the party to be ready again")
-    first.shell(PARTYS[7])
+    first.shell(PARTYS[8])
     wait(lambda: first.project.is_ready("party"), "the renewed party to be ready")
     assert run_id in first.project.inside("party", "subn-party", "ledger")
+
+
+def own_port() -> dict[str, str]:
+    """The hospitals' machines are one in this test, so that each publishes its pages at a port of its own."""
+    port = free_port()
+    return {"SUBN_PARTY_PUBLISH": f"127.0.0.1:{port}", "SUBN_PARTY_NAMES": f"127.0.0.1:{port}"}
+
+
+def open_pages(site: Site, script: str) -> None:
+    """As a browser of this machine does: the printed address signs in once, and another name opens nothing."""
+    address = httpx.URL(one_of(r"^(http://\S+/sign-in\S+)", site.shell(script)))
+    with httpx.Client(trust_env=False) as browser:
+        assert browser.get(address, headers={"Host": "evil.example"}).status_code == 421
+        assert browser.get(address).status_code == 200
+        assert "Requests" in browser.get(address.join("/")).text
+        assert browser.get(address).status_code == 401
 
 
 def at_once(step: Callable[[str], Found]) -> dict[str, Found]:

@@ -18,6 +18,7 @@ FILE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(en
 SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 HOSPITALS = ("hospital-1", "hospital-2", "hospital-3")
 PARTIES = (*HOSPITALS, "party")
+CURATORS = ("curator", "sample-curator")
 
 
 @pytest.fixture(scope="module")
@@ -55,26 +56,36 @@ def test_every_service_is_closed(name: str) -> None:
     assert "docker.sock" not in json.dumps(service)
 
 
+def test_an_organisations_curator_gets_no_network_of_a_made_up_hospital() -> None:
+    for name in ("curator", "operator"):
+        assert not set(SERVICES[name]["networks"]) & set(HOSPITALS)
+        assert SERVICES[name]["profiles"] == ["organisation"]
+
+
 def test_all_services_run_one_image() -> None:
     assert len({(service["image"], service["build"]) for service in SERVICES.values()}) == 1
 
 
 def test_services_that_serve_say_whether_they_are_ready_and_start_again() -> None:
-    for name in ("curator", *PARTIES):
+    """`always` is the policy by which podman's service starts containers after a reboot."""
+    for name in (*CURATORS, *PARTIES):
         assert "ready" in SERVICES[name]["healthcheck"]["test"]
-        assert SERVICES[name]["restart"] == "unless-stopped"
+        assert SERVICES[name]["restart"] == "always"
 
 
-def test_only_the_curators_port_is_published_and_by_default_to_this_machine_alone() -> None:
-    assert {name for name, service in SERVICES.items() if "ports" in service} == {"curator"}
-    (port,) = SERVICES["curator"]["ports"]
-    assert port == "${SUBN_CURATOR_PUBLISH:-127.0.0.1:8460}:8460"
+def test_only_curators_and_the_pages_of_a_real_party_are_published_and_by_default_to_this_machine_alone() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    curators = {name: ["${SUBN_CURATOR_PUBLISH:-127.0.0.1:8460}:8460"] for name in CURATORS}
+    assert published == curators | {"party": ["${SUBN_PARTY_PUBLISH:-127.0.0.1:8470}:8470"]}
 
 
 def test_a_hospital_shares_a_network_with_the_curator_only_and_it_leads_nowhere() -> None:
     for name in HOSPITALS:
         (network,) = SERVICES[name]["networks"]
-        assert {other for other, service in SERVICES.items() if network in service["networks"]} == {name, "curator"}
+        assert {other for other, service in SERVICES.items() if network in service["networks"]} == {
+            name,
+            "sample-curator",
+        }
         assert FILE["networks"][network] == {"internal": True}
 
 

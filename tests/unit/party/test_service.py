@@ -14,8 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
+from curator.home.tls import client_context
+from curator.home.x509 import new_ca, new_server_certificate, utc_now
 from party import connections, service
 from party.app import add_metrics, make_app
+from party.commands.main import main
 from party.curator_link.client import Backoff
 from party.errors import HomeInUse, LedgerError, RolledBack, SettingsError
 from party.home.lock import served_alone
@@ -269,6 +272,37 @@ def test_the_local_interface_listens_on_loopback_while_it_serves(party, fake):
     assert url.startswith("http://127.0.0.1:")
     assert run == RUN
     assert not party.home.address.exists()  # it has stopped
+
+
+def test_pages_for_browsers_elsewhere_are_served_by_tls_under_their_names_alone(fake, tmp_path, capsys):
+    """With a port published for 0.0.0.0, `page` asked an address that the guard refused, and blamed the token."""
+    names = 'host = "0.0.0.0"\nnames = ["pages.example:9000"]\ncertificate = "pages.pem"'
+    home = make_home(tmp_path / "home", 0, fake, accept="ask", more=f"\n[local]\nport = 0\n{names}\n")
+    write_keys(home, 0)
+    ca = new_ca(utc_now())
+    made = new_server_certificate(ca, ["pages.example"], utc_now())
+    (home.path / "pages.pem").write_text(made.key_pem + made.certificate_pem)
+    patient(fake)
+    running, seen = Service(Party(home, 0, fake), fake), []
+
+    def look(fields: dict[str, Any]) -> None:
+        try:
+            assert (main(["page", "--home", str(home.path)]), main(["ready", "--home", str(home.path)])) == (0, 0)
+            address = httpx.URL(capsys.readouterr().out.splitlines()[0])
+            assert (address.scheme, address.host, address.port) == ("https", "pages.example", 9000)
+            trusted, port = client_context(ca.certificate_pem), httpx.URL(fields["url"]).port
+            there, asked = address.copy_with(host="127.0.0.1", port=port), {"sni_hostname": "pages.example"}
+            with httpx.Client(verify=trusted, trust_env=False) as browser:
+                refused = browser.get(there, headers={"Host": "other.example"}, extensions=asked)
+                signed_in = browser.get(there, headers={"Host": "pages.example:9000"}, extensions=asked)
+                metrics = browser.get(there.join("/metrics"), extensions=asked)
+            cookie = signed_in.headers["set-cookie"].lower()
+            seen.append((refused.status_code, signed_in.status_code, "secure" in cookie, metrics.status_code))
+        finally:
+            stop(fields)
+
+    running.until("listening", look)
+    assert seen == [(421, 200, True, 401)]
 
 
 def test_silent_connections_leave_the_party_its_file_handles(party, fake):

@@ -265,7 +265,7 @@ def test_a_statement_that_is_no_query_is_refused_and_changes_nothing(tmp_path, q
     [
         ("no such thing://", "the source is not a database URL; expected dialect://user:password@host/database"),
         ("nodialect://u:hunter2@h/d", "nodialect://u:***@h/d: the query gives no rows (NoSuchModuleError)"),
-        ("mysql+pymysql://u:hunter2@h/d", "the query gives no rows (ModuleNotFoundError)"),
+        ("mysql+pymysql://u:hunter2@h/d", "the Python package 'pymysql' for this database is not installed"),
     ],
 )
 def test_a_url_that_leads_nowhere_is_refused_without_its_password(tmp_path, url, what):

@@ -24,6 +24,8 @@ from curator.home.x509 import (
     new_server_certificate,
     utc_now,
 )
+from curator.server import secure_line
+from curator.settings import Settings
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ["localhost", "curator.example", "127.0.0.1", "::1"]
@@ -252,3 +254,37 @@ def test_what_parties_would_refuse_is_not_taken(tmp_path: Path, what: str, why: 
 def test_a_home_without_certificates_says_how_to_make_them(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="certificate renew --name HOST"):
         Certificates(tmp_path).context()
+
+
+# Names that the settings list
+
+
+def test_names_that_are_added_to_the_settings_get_into_the_certificate(tmp_path: Path) -> None:
+    """They were read at the first start alone, and ignored without a word afterwards."""
+    made = Certificates(tmp_path)
+    made.make(["localhost"])
+    pinned = made.ca
+    wanted = ["Curator.Example", "192.0.2.7", "2001:DB8::7", "localhost"]
+    assert secure_line(Settings(home=tmp_path, names=", ".join(wanted))).context is not None
+    assert [verdict(made, name) for name in ("curator.example", "192.0.2.7", "2001:db8::7", "localhost")] == [0] * 4
+    assert made.ca == pinned
+    before = made.server_file.read_bytes()
+    secure_line(Settings(home=tmp_path, names="localhost, curator.example"))
+    assert made.server_file.read_bytes() == before
+
+
+def test_an_organisations_certificate_is_left_and_what_to_do_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made, ca = Certificates(tmp_path), new_ca(utc_now())
+    own = new_server_certificate(ca, ["*.hospital.example"], utc_now())
+    for name, text in (("cert.pem", own.certificate_pem), ("key.pem", own.key_pem), ("ca.pem", ca.certificate_pem)):
+        (tmp_path / name).write_text(text)
+    made.install(tmp_path / "cert.pem", tmp_path / "key.pem", str(tmp_path / "ca.pem"))
+    before = made.server_file.read_bytes()
+    assert made.lacking(["curator.hospital.example"]) == []
+    secure_line(Settings(home=tmp_path, names="curator.hospital.example,other.example"))
+    assert made.server_file.read_bytes() == before
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert "not good for other.example; it was not made here: have one" in str(record.exc_info[1])

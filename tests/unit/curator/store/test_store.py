@@ -1,12 +1,14 @@
 """The store on SQLite: what is confirmed stays, what fails leaves nothing, and older databases become this one."""
 
 import sqlite3
+import sys
 
 import pytest
 from sqlalchemy import insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from curator.errors import SettingsError, StoreUnavailable
+from curator.settings import Settings
 from curator.store.migrations import MIGRATIONS, migrate
 from curator.store.store import Store
 from curator.store.tables import make_engine, meta, metadata
@@ -90,6 +92,19 @@ def test_errors_do_not_repeat_what_was_to_be_stored(store):
 def test_a_url_of_something_else_is_refused(wrong):
     with pytest.raises(SettingsError, match="names no SQLite or PostgreSQL database"):
         Store.open(wrong)
+
+
+def test_a_driver_that_is_not_installed_is_named(monkeypatch):
+    """The image had none, and its error spoke of the URL."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SettingsError, match="the Python package psycopg is not installed: install dp-subn") as error:
+        Store.open("postgresql://subn:hunter2@database/subn")
+    assert "hunter2" not in str(error.value)
+
+
+def test_the_file_in_the_home_can_be_named_as_compose_does(tmp_path):
+    found = Settings.read({"SUBN_CURATOR_DATABASE_URL": "sqlite", "SUBN_CURATOR_HOME": str(tmp_path)})
+    assert found.store_url == f"sqlite:///{tmp_path / 'curator.db'}"
 
 
 def test_a_place_without_a_folder_is_unavailable(tmp_path):

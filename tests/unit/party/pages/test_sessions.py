@@ -3,7 +3,7 @@
 import pytest
 
 from crypto.randomness import Stream
-from party.pages.guard import name_in
+from party.home.page_address import name_in
 from party.pages.sessions import SESSION_SECONDS, TICKET_SECONDS, Door
 
 
