@@ -109,8 +109,8 @@ def _five_phases(plan: Plan) -> str:
 
 def _tuning(terms: Terms) -> Tuning:
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
-    budget = sum(plan.split, Fraction(0))
-    return tuned(plan.method, sizes, [member.rows for member in plan.members], budget, plan.definition, plan.insiders)
+    budget, rows = sum(plan.split, Fraction(0)), [member.rows for member in plan.members]
+    return tuned(plan.method, sizes, rows, plan.in_sums(budget), plan.definition, plan.insiders)
 
 
 def _is_of(plan: Plan, found: Tuning) -> bool:
