@@ -51,7 +51,7 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
         return {"fits": False, "why": str(error), "problems": []}
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
     checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
-    checked |= {"read": found.how, "persons": _persons(dataset, found)}
+    checked |= {"read": found.how, "persons": persons_in_words(dataset, found)}
     if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
         return checked
     try:
@@ -61,7 +61,7 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
     return checked
 
 
-def _persons(dataset: Dataset, found: source.Findings) -> str:
+def persons_in_words(dataset: Dataset, found: source.Findings) -> str:
     """Say for how many persons the rows stand, and how many rows take part."""
     if dataset.person_key is None:
         word = f"; your word: at most {dataset.rows_per_person} of a person" if dataset.rows_per_person else ""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from party.commands.checks import _persons
+from party.commands.checks import persons_in_words
 from party.home.settings import Dataset
 from party.persons import PersonsFound
 from party.source import check, load
@@ -106,10 +106,10 @@ def test_every_place_of_a_person_s_rows_is_as_likely(tmp_path):
 def test_the_check_says_for_whom_the_rows_stand(tmp_path):
     written(tmp_path)
     bounded = dataset(rows_per_person=1)
-    told = _persons(bounded, check(tmp_path, bounded, SCHEMA))
+    told = persons_in_words(bounded, check(tmp_path, bounded, SCHEMA))
     assert told == "rows per person: checked: 14 rows of 4 persons; 4 take part, at most 1 of each"
     word = dataset(person_key=None, rows_per_person=2)
-    told = _persons(word, check(tmp_path, word, SCHEMA))
+    told = persons_in_words(word, check(tmp_path, word, SCHEMA))
     assert told == "rows per person: not checked: no person key; your word: at most 2 of a person"
     keyless = dataset(person_key=None)
-    assert _persons(keyless, check(tmp_path, keyless, SCHEMA)) == "rows per person: not checked: no person key"
+    assert persons_in_words(keyless, check(tmp_path, keyless, SCHEMA)) == "rows per person: not checked: no person key"
