@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from party.home.settings import Dataset
-from party.readers.table import Row
 from protocol.errors import DataError
 from protocol.tables.attributes import quoted
 from protocol.tables.coding import Problem
@@ -40,7 +39,7 @@ class PersonsFound:
 class Persons:
     """The person keys of all rows, kept as 128-bit hashes, which suffice to find repeated keys."""
 
-    def __init__(self, header: Row, dataset: Dataset, source: str) -> None:
+    def __init__(self, header: Sequence[str], dataset: Dataset, source: str) -> None:
         self.column, self._bound = dataset.person_key or "", dataset.rows_per_person
         if dataset.person_key is not None and list(header).count(self.column) != 1:
             raise DataError(f"{source}: the person key {quoted(self.column)} names no single column; correct its name")
@@ -48,11 +47,11 @@ class Persons:
         self._hashes = bytearray()
         self._empty: list[int] = []
 
-    def noting(self, rows: Iterable[Row]) -> Iterable[Row]:
+    def noting(self, rows: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:
         """Pass the rows on, and note the key of each."""
         return rows if self._place is None else self._noted(rows, self._place)
 
-    def _noted(self, rows: Iterable[Row], place: int) -> Iterator[Row]:
+    def _noted(self, rows: Iterable[Sequence[str]], place: int) -> Iterator[Sequence[str]]:
         for number, row in enumerate(rows, start=1):
             key = row[place] if place < len(row) else ""
             if not key:
