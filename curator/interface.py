@@ -37,6 +37,7 @@ class Offer(Told):
     dataset: str
     schema_hash: Annotated[Hash, Field(alias="schema")]
     rows: int
+    rows_per_person: Annotated[int | None, Field(description="at most, by the party's person keys; null: not checked")]
 
 
 class Party(Told):

@@ -9,13 +9,10 @@ owner. Messages of drivers and parsers may quote values, so only the class of su
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from party.home.settings import Dataset
+from party.persons import Persons, PersonsFound
 from party.readers.delimited import delimited_table
 from party.readers.table import Row, Table
 from party.readers.typed import Speller, speller_of
@@ -26,9 +23,6 @@ from protocol.tables.coding import Cell, Coder, Problem, gather
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
-TWICE = "a person who has a row already"
-UNNAMED = "a row without its person's key"
-
 
 @dataclass(frozen=True)
 class Findings:
@@ -37,18 +31,23 @@ class Findings:
     rows: int
     problems: tuple[Problem, ...]
     how: str  # the way in which a file was read, in words
+    persons: PersonsFound | None  # where the settings name a person key
 
 
-def load(folder: Path, dataset: Dataset, schema: Schema) -> list[Codes]:
-    """Read one column of codes per attribute; raise DataError at the first value that no rule covers."""
+def load(folder: Path, dataset: Dataset, schema: Schema, secret: bytes = b"") -> list[Codes]:
+    """Read one column of codes per attribute; raise DataError at the first value that no rule covers.
+
+    Rows of a person beyond the settings' bound are left out; `secret` decides which.
+    """
     with _opened(folder, dataset, schema) as table:
         coder = _coder(folder, dataset, schema, table)
-        keys = _Keys(table.header, dataset, _called(folder, dataset))
-        codes = gather(schema, coder.batches(keys.noting(table.rows)))
-        if (row := keys.first_bad()) is not None:
+        persons = Persons(table.header, dataset, _called(folder, dataset))
+        codes = gather(schema, coder.batches(persons.noting(table.rows)))
+        if (row := persons.first_bad()) is not None:
             number, what = row
-            place = f"{_called(folder, dataset)}, {table.place(number)}, column {quoted(keys.column)}"
-            raise DataError(f"{place}: {what}; correct it")
+            place = f"{_called(folder, dataset)}, {table.place(number)}, column {quoted(persons.column)}"
+            raise DataError(f"{place}: {what}")
+        codes = persons.bounded(codes, secret)
     if not len(codes[0]):
         raise DataError(f"{_called(folder, dataset)}: the source has no rows; a party needs at least one row")
     return codes
@@ -58,10 +57,10 @@ def check(folder: Path, dataset: Dataset, schema: Schema) -> Findings:
     """Count the values that the schema does not cover, by column and class, before any rule of the settings applies."""
     with _opened(folder, dataset, schema) as table:
         coder = _coder(folder, dataset, schema, table)
-        keys = _Keys(table.header, dataset, _called(folder, dataset))
-        counted = _Counted(keys.noting(table.rows))
+        persons = Persons(table.header, dataset, _called(folder, dataset))
+        counted = _Counted(persons.noting(table.rows))
         problems = coder.problems(counted)
-    return Findings(counted.count, (*keys.problems(), *problems), table.how)
+    return Findings(counted.count, (*persons.problems(), *problems), table.how, persons.found())
 
 
 def offending(folder: Path, dataset: Dataset, schema: Schema, most: int) -> list[tuple[str, Cell]]:
@@ -91,46 +90,6 @@ class _Counted:
     def __iter__(self) -> Iterator[Row]:
         for self.count, row in enumerate(self._rows, start=1):  # noqa: B020
             yield row
-
-
-class _Keys:
-    """The person keys of all rows, kept as 128-bit hashes, which suffice to find repeated keys."""
-
-    def __init__(self, header: Row, dataset: Dataset, source: str) -> None:
-        self.column = dataset.person_key or ""
-        if dataset.person_key is not None and list(header).count(self.column) != 1:
-            raise DataError(f"{source}: the person key {quoted(self.column)} names no single column; correct its name")
-        self._place = None if dataset.person_key is None else list(header).index(self.column)
-        self._hashes = bytearray()
-        self._empty: list[int] = []
-
-    def noting(self, rows: Iterable[Row]) -> Iterable[Row]:
-        return rows if self._place is None else self._noted(rows, self._place)
-
-    def _noted(self, rows: Iterable[Row], place: int) -> Iterator[Row]:
-        for number, row in enumerate(rows, start=1):
-            key = row[place] if place < len(row) else ""
-            if not key:
-                self._empty.append(number)
-            # A row without a key gets a key of its own (its number), so that two such rows do not count as one person.
-            self._hashes += blake2b((key or f"\0{number}").encode(), digest_size=16).digest()
-            yield row
-
-    def first_bad(self) -> tuple[int, str] | None:
-        found = [(int(row) + 1, TWICE) for row in self._repeated()] + [(row, UNNAMED) for row in self._empty]
-        return min(found, default=None)
-
-    def problems(self) -> list[Problem]:
-        found = [Problem(self.column, TWICE, len(self._repeated())), Problem(self.column, UNNAMED, len(self._empty))]
-        return [problem for problem in found if problem.count]
-
-    def _repeated(self) -> NDArray[np.intp]:
-        """The rows whose key occurs in an earlier row."""
-        hashes = np.frombuffer(bytes(self._hashes), dtype="V16")
-        _, first = np.unique(hashes, return_index=True)
-        again = np.ones(hashes.size, dtype=np.bool_)
-        again[first] = False
-        return np.flatnonzero(again)
 
 
 def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:

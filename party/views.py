@@ -19,7 +19,7 @@ from party.home.keys import own_fingerprint
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
 from protocol.plan.plan import Plan
-from protocol.plan.promises import about_one_person, odds_factor, owners_conditions, protected_from
+from protocol.plan.promises import People, about_one_person, odds_factor, owners_conditions, protected_from
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.tables.schema import Schema
@@ -76,7 +76,14 @@ def promise(facts: dict[str, Any]) -> str:
     """State what the run means for one person. Always show it with `owners_conditions`."""
     is_over = facts["state"] in ("refused", "ended")
     epsilon = Fraction(facts["spent"] if is_over else facts["price"])
-    return about_one_person(epsilon, Fraction(facts["spent_delta" if is_over else "delta"]), is_over)
+    return about_one_person(epsilon, Fraction(facts["spent_delta" if is_over else "delta"]), is_over, people(facts))
+
+
+def people(facts: Mapping[str, Any]) -> People:
+    """How many rows a person may have in the run, and whether this party's table was checked for it."""
+    own = [member for member in facts["parties"] if member["you"]]
+    is_checked = any(member.get("rows_per_person") is not None for member in own)
+    return People(facts.get("rows_per_person", 1), facts.get("parties_per_person", 1), is_checked)
 
 
 @lru_cache(maxsize=256)
@@ -261,4 +268,4 @@ def _about_money(facts: dict[str, Any]) -> Iterator[str]:
             remains = max(Fraction(0), Fraction(budget["left"]) - Fraction(facts["price"]))
             yield f"  afterwards  epsilon {amount(str(remains))} would be left"
             yield f"  it means    {promise(facts)}"
-            yield from (f"              {one}" for one in owners_conditions(facts["insiders"]))
+            yield from (f"              {one}" for one in owners_conditions(facts["insiders"], people(facts)))

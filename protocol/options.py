@@ -26,7 +26,14 @@ ScoreName = Literal["I", "F", "R", "M"]
 Choice = Literal["permute-and-flip", "exponential"]
 Kind = Literal["choice", "number", "exact", "exacts"]
 
+MOST_ROWS_OF_A_PERSON = 1000
+
 _Exact = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
+
+
+def is_one(number: int) -> bool:
+    """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean 1."""
+    return number == 1
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,28 @@ class PlanOptions(BaseModel):
             bounds=Field(le=1000),
         ),
     ]
+    rows_per_person: Annotated[
+        int,
+        Field(ge=1, le=MOST_ROWS_OF_A_PERSON, exclude_if=is_one),
+        Option(
+            "Rows per person",
+            "how many rows a person may have at a party; every party bounds its rows to so many by its column of "
+            "person keys",
+            "the most that a party offers",
+            metavar="R",
+        ),
+    ] = 1
+    parties_per_person: Annotated[
+        int,
+        Field(ge=1, exclude_if=is_one),
+        Option(
+            "Parties per person",
+            "at how many parties a person may have rows; nobody can check it",
+            "1",
+            metavar="M",
+            bounds=Field(le=1000),
+        ),
+    ] = 1
     noise: Annotated[
         Noise,
         Option(

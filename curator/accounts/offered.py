@@ -30,11 +30,16 @@ def keep_schema(db: Connection, schema: Schema, now: int, published: bool = Fals
         db.execute(update(schemas).where(known).values(published=1))
 
 
-def keep_offer(db: Connection, party: str, dataset: str, schema: Schema, rows: int, now: int) -> None:
-    """Store an offer in the place of the former offer of this data set, and drop what is too much."""
+def keep_offer(
+    db: Connection, party: str, dataset: str, schema: Schema, rows: tuple[int, int | None], now: int
+) -> None:
+    """Store an offer in the place of the former offer of this data set, and drop what is too much.
+
+    `rows` are the number of rows, and how many of them a person has at most.
+    """
     keep_schema(db, schema, now)
     wanted = (offers.c.party == party) & (offers.c.dataset == dataset)
-    values = {"schema_hash": schema.hash, "rows": rows, "at": now}
+    values = {"schema_hash": schema.hash, "rows": rows[0], "rows_per_person": rows[1], "at": now}
     if not db.execute(update(offers).where(wanted).values(**values)).rowcount:
         db.execute(insert(offers).values(party=party, dataset=dataset, **values))
     _drop_oldest_offers(db, party, dataset)

@@ -54,6 +54,7 @@ class OfferRecord:
     schema_hash: str
     rows: int
     at: int
+    rows_per_person: int | None  # at most, by its person keys; None: not checked
 
 
 @dataclass(frozen=True)
@@ -161,11 +162,11 @@ class Registry:
         with self.store.reading() as db:
             return [PartyRecord(**row) for row in db.execute(query.limit(limit) if limit >= 0 else query).mappings()]
 
-    def offer(self, party: str, dataset: str, schema: Schema, rows: int) -> None:
+    def offer(self, party: str, dataset: str, schema: Schema, rows: int, rows_per_person: int | None = None) -> None:
         """Store a party's offer. Beyond the bounds of `curator.accounts.offered`, its oldest offers are dropped."""
         now = self.clock()
         with self.store.writing() as db:
-            keep_offer(db, party, dataset, schema, rows, now)
+            keep_offer(db, party, dataset, schema, (rows, rows_per_person), now)
 
     def offers(self) -> list[OfferRecord]:
         with self.store.reading() as db:
@@ -190,7 +191,7 @@ class Registry:
 
     def members(self, schema_hash: str, names: Sequence[str] | None) -> list[Member]:
         """Return the parties that offer rows of this schema, in the order of `names`, each with its newest offer."""
-        newest = {offer.party: offer.rows for offer in self.offers() if offer.schema_hash == schema_hash}
+        newest = {offer.party: offer for offer in self.offers() if offer.schema_hash == schema_hash}
         known = {record.name: record for record in self.parties()}
         wanted = (
             names if names is not None else [name for name in known if known[name].revoked is None and name in newest]
@@ -203,7 +204,8 @@ class Registry:
         return [
             Member(
                 name=name,
-                rows=newest[name],
+                rows=newest[name].rows,
+                rows_per_person=newest[name].rows_per_person,
                 signing_key=known[name].signing_key,
                 exchange_key=known[name].exchange_key,
             )

@@ -64,7 +64,12 @@ def _party(record: PartyRecord, offers: Sequence[OfferRecord]) -> interface.Part
         last_seen=moment_or_none(record.last_seen),
         software=record.software,
         offers=[
-            interface.Offer(dataset=offer.dataset, schema_hash=offer.schema_hash, rows=offer.rows)
+            interface.Offer(
+                dataset=offer.dataset,
+                schema_hash=offer.schema_hash,
+                rows=offer.rows,
+                rows_per_person=offer.rows_per_person,
+            )
             for offer in offers
             if offer.party == record.name
         ],

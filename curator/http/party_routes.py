@@ -66,7 +66,7 @@ async def offer(
 
 
 def _offer(registry: Registry, party: str, dataset: str, body: http.OfferBody) -> None:
-    registry.offer(party, dataset, Schema.parse(body.schema_text), body.rows)
+    registry.offer(party, dataset, Schema.parse(body.schema_text), body.rows, body.rows_per_person)
 
 
 @router.get("/inbox", summary="The next task", response_class=Response, responses=_ANSWERED)

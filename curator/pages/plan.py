@@ -19,7 +19,7 @@ from starlette.datastructures import ImmutableMultiDict
 from crypto.errors import CryptoError
 from crypto.randomness import Stream
 from curator import interface
-from curator.accounts.registry import SchemaRecord
+from curator.accounts.registry import OfferRecord, SchemaRecord
 from curator.accounts.sessions import Session
 from curator.http.abandoning import while_waited_for
 from curator.http.dependencies import TheService
@@ -63,7 +63,7 @@ class Offers:
 
     schemas: list[tuple[SchemaRecord, int]]  # with the number of parties that offer rows
     schema_hash: str
-    rows: dict[str, int]
+    rows: dict[str, OfferRecord]
 
     @classmethod
     def of(cls, service: Service, filled: Filled) -> "Offers":
@@ -72,7 +72,7 @@ class Offers:
         parties = Counter(schema for schema, _ in {(offer.schema_hash, offer.party) for offer in offered})
         schemas = [(one, parties[one.hash]) for one in service.registry.schemas()]
         wanted = str(filled.get("schema", ""))
-        rows = {offer.party: offer.rows for offer in offered if offer.schema_hash == wanted}
+        rows = {offer.party: offer for offer in offered if offer.schema_hash == wanted}
         return cls(sorted(schemas, key=lambda one: -one[1]), wanted, rows)
 
 

@@ -77,6 +77,8 @@ def _of_plan(terms: Terms, curator_key: bytes, finished: str) -> Json:
         "delta": str(plan.delta),
         "odds_factor": odds_factor(plan.epsilon),
         "insiders": plan.insiders,
+        "rows_per_person": plan.rows_per_person,
+        "parties_per_person": plan.parties_per_person,
         "noise": plan.noise,
         "estimate": plan.estimate,
         "promises": [vars(promise) for promise in promises(plan)],
@@ -91,6 +93,7 @@ def _parties(terms: Terms, replies: Sequence[ReplyRecord]) -> list[Json]:
         {
             "name": member.name,
             "rows": member.rows,
+            "rows_per_person": member.rows_per_person,
             "spent": str(spent(replies, member.name)),
             "delta": str(spent_delta(replies, member.name)),
             "phases": _by_stage(terms, replies, member.name),

@@ -87,6 +87,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         " at BIGINT NOT NULL, PRIMARY KEY (run, step, party))",
         "CREATE INDEX claims_by_party ON claims (party)",
     ),
+    # 8: how many rows of a person an offer holds at most
+    _execute("ALTER TABLE offers ADD COLUMN rows_per_person BIGINT"),
 )
 
 

@@ -89,6 +89,7 @@ offers = Table(
     Column("schema_hash", ForeignKey("schemas.hash"), nullable=False),
     _needed("rows", BigInteger),
     _needed("at", BigInteger),
+    Column("rows_per_person", BigInteger),  # at most, by the party's person keys; null if it has none
 )
 
 runs = Table(

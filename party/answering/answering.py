@@ -15,7 +15,7 @@ from crypto.randomness import Stream
 from party.answering import frozen_rows, saved_state
 from party.answering.audit_trail import AuditTrail
 from party.answering.essentials import kept_of
-from party.answering.invitation import JOINING, examined, loaded, place_in
+from party.answering.invitation import JOINING, check_people, examined, loaded, place_in
 from party.answering.mistakes import accused_by, no_task_stops_the_party
 from party.answering.outgoing import Outgoing, answer_of, refusal_of
 from party.answering.refusals import LONGEST_REASON
@@ -190,7 +190,9 @@ class Answering:
         """Set the whole price aside and freeze the rows, then accept."""
         terms, dataset = self._terms(request), request.dataset or ""
         self._trail.joining(request)
-        me, codes = place_in(self._opened, terms.plan), codes or loaded(self._opened, dataset, terms.schema)
+        me = place_in(self._opened, terms.plan)
+        check_people(self._opened, dataset, terms, me)
+        codes = codes or loaded(self._opened, dataset, terms.schema)
         self._ledger.reserve(request.run, self._opened.account_of(dataset))
         frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.schema, codes)
         rows = Rows(terms.domain, terms.encoding.encode(list(codes)))

@@ -27,6 +27,8 @@ def essentials(plan: Plan, schema: Schema | None) -> dict[str, Any]:
         "parties": [_member(member) for member in plan.members],
         "more_parties": 0,
         "privacy": plan.privacy,
+        "rows_per_person": plan.rows_per_person,
+        "parties_per_person": plan.parties_per_person,
     }
 
 
@@ -46,4 +48,9 @@ def kept_of(invitation: Invitation) -> str:
 
 def _member(member: Member) -> dict[str, Any]:
     fingerprint = peer_fingerprint(member.signing_key, member.exchange_key)
-    return {"name": member.name, "rows": member.rows, "fingerprint": fingerprint}
+    return {
+        "name": member.name,
+        "rows": member.rows,
+        "fingerprint": fingerprint,
+        "rows_per_person": member.rows_per_person,
+    }

@@ -49,6 +49,7 @@ def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -
         with no_task_stops_the_party(task.step):
             terms = agree(task.proposal, schema, smallest_key)
         price, delta = terms.price(me), terms.delta(me)
+        check_people(opened, dataset, terms, me)
         codes = loaded(opened, dataset, terms.schema)
         _check_rows(terms, me, codes)
         budget, rules = opened.budget(opened.account_of(dataset)), opened.settings
@@ -69,12 +70,42 @@ def loaded(opened: OpenHome, dataset: str, schema: Schema) -> Sequence[Codes]:
     if dataset not in opened.settings.datasets:
         raise PolicyRefusal(f"this party no longer has the data set {dataset!r}")
     try:
-        return source.load(opened.home.path, opened.settings.datasets[dataset], schema)
+        return source.load(opened.home.path, opened.settings.datasets[dataset], schema, opened.keys.choosing)
     except DataError as error:
         raise PolicyRefusal(
             f"the table of {opened.curator.name} cannot be read under this schema; `subn-party check` shows its data "
             "owner why"
         ) from error
+
+
+def check_people(opened: OpenHome, dataset: str, terms: Terms, me: int) -> None:
+    """Refuse a plan that does not protect all rows of a person in this party's table, or says it is checked otherwise.
+
+    Privacy: a plan with several rows per person says that persons have several. A data set without a person key takes
+    part only if its data owner has said how many they have at most.
+    """
+    plan, found, member = terms.plan, opened.settings.datasets.get(dataset), terms.plan.members[me]
+    if found is None:
+        return  # `loaded` says so
+    if member.rows_per_person != found.checked_bound:
+        raise PlanError(
+            f"{member.name} has {_bound_words(found.checked_bound)}, the plan says "
+            f"{_bound_words(member.rows_per_person)}: offer the data set again, then ask for a new plan"
+        )
+    if found.rows_per_person is None and found.checked_bound is None and plan.rows_per_person > 1:
+        raise PolicyRefusal(
+            f"the plan is for persons with up to {plan.rows_per_person} rows, and the data set of {member.name} names "
+            "no person key: its data owner sets person_key in party.toml, or rows_per_person if nobody has more rows"
+        )
+    if (found.rows_per_person or 1) > plan.rows_per_person:
+        raise PolicyRefusal(
+            f"persons have up to {found.rows_per_person} rows at {member.name}, the plan protects "
+            f"{plan.rows_per_person}: ask for a plan with rows_per_person={found.rows_per_person}"
+        )
+
+
+def _bound_words(bound: int | None) -> str:
+    return "no person key" if bound is None else f"at most {bound} row{'s' * (bound > 1)} per person"
 
 
 def place_in(opened: OpenHome, plan: Plan) -> int:

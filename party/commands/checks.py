@@ -12,7 +12,7 @@ from party.errors import SettingsError, TalkError
 from party.home import settings
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
-from party.home.settings import schema_of
+from party.home.settings import Dataset, schema_of
 from protocol.errors import DataError
 from protocol.tables.attributes import quoted
 
@@ -51,14 +51,30 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
         return {"fits": False, "why": str(error), "problems": []}
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
     checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
-    checked["read"] = found.how
+    checked |= {"read": found.how, "persons": persons_in_words(dataset, found)}
     if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
         return checked
     try:
-        source.load(opened.home.path, dataset, schema)
+        source.load(opened.home.path, dataset, schema, opened.keys.choosing)
     except DataError as error:
         checked |= {"fits": False, "why": str(error)}
     return checked
+
+
+def persons_in_words(dataset: Dataset, found: source.Findings) -> str:
+    """Say for how many persons the rows stand, and how many rows take part."""
+    if dataset.person_key is None:
+        word = f"; your word: at most {dataset.rows_per_person} of a person" if dataset.rows_per_person else ""
+        return f"rows per person: not checked: no person key{word}"
+    if found.persons is None:
+        return ""  # the problems say why
+    people, bound = found.persons.persons, found.persons.bound
+    told = f"rows per person: checked: {found.rows:,} rows of {people:,} persons"
+    return (
+        told
+        if found.persons.rows == found.rows
+        else f"{told}; {found.persons.rows:,} take part, at most {bound} of each"
+    )
 
 
 def _check_lines(name: str, found: dict[str, Any]) -> list[str]:
@@ -67,7 +83,7 @@ def _check_lines(name: str, found: dict[str, Any]) -> list[str]:
     problems = [
         f"  {one['count']:,} times in {one['column'] or 'whole rows'}: {one['what']}" for one in found["problems"]
     ]
-    lines = problems + read
+    lines = problems + read + ([f"  {found['persons']}"] if found.get("persons") else [])
     if not found["fits"]:
         return [
             f"{head} DO NOT FIT" if "rows" in found else f"{head} cannot be read",

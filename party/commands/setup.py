@@ -220,10 +220,11 @@ def _standing(peer: dict[str, Any]) -> str:
 def _offer(opened: OpenHome, name: str, seams: Seams) -> dict[str, Any]:
     dataset = opened.settings.datasets[name]
     schema = schema_of(opened.home, name, dataset)
-    rows = len(source.load(opened.home.path, dataset, schema)[0])
-    call(curator_of(opened, seams), lambda line: line.offer(name, schema.to_json(), rows))
+    rows = len(source.load(opened.home.path, dataset, schema, opened.keys.choosing)[0])
+    bound = dataset.checked_bound
+    call(curator_of(opened, seams), lambda line: line.offer(name, schema.to_json(), rows, bound))
     opened.audit.append("offered", dataset=name, schema=schema.hash)
-    return {"rows": rows, "schema": schema.hash}
+    return {"rows": rows, "schema": schema.hash, "rows_per_person": bound}
 
 
 def _is_in_force(opened: OpenHome, following: OwnKeys, seams: Seams) -> bool:

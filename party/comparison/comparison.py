@@ -135,7 +135,7 @@ def _own_rows(opened: OpenHome, request: Request, schema: Schema) -> list[Codes]
     dataset = opened.settings.datasets.get(request.dataset or "")
     if dataset is None:
         raise CannotCompare(f"this party no longer has the data set {request.dataset!r}")
-    return source.load(opened.home.path, dataset, schema)
+    return source.load(opened.home.path, dataset, schema, opened.keys.choosing)
 
 
 def _synthetic_rows(opened: OpenHome, request: Request, schema: Schema) -> list[Codes]:

@@ -171,8 +171,8 @@ class Curator:
         """The synthetic table of a finished run, as it was published."""
         return (await self._call("GET", f"/v1/runs/{quote(run, safe='')}/table.csv", largest=LARGEST_TABLE)).body
 
-    async def offer(self, dataset: str, schema_text: str, rows: int) -> None:
-        body = OfferBody.model_construct(schema_text=schema_text, rows=rows)
+    async def offer(self, dataset: str, schema_text: str, rows: int, rows_per_person: int | None = None) -> None:
+        body = OfferBody.model_construct(schema_text=schema_text, rows=rows, rows_per_person=rows_per_person)
         await self._send("PUT", f"/v1/offers/{quote(dataset, safe='')}", body)
 
     async def enrol(self, secret: str, exchange_key: bytes) -> None:

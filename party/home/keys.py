@@ -6,6 +6,7 @@ It does not know the curator or the messages that the keys sign.
 import json
 import stat
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 from crypto.errors import MalformedKey
@@ -23,6 +24,11 @@ NEXT = "next-identity.json"  # announced to the curator, not yet confirmed by it
 class OwnKeys:
     identity: Identity
     retired: tuple[bytes, ...] = ()  # former public signing keys: old receipts carry their signatures
+
+    @property
+    def choosing(self) -> bytes:
+        """The secret by which rows of a person are chosen (`party.persons`): it tells nothing of the signing key."""
+        return blake2b(key=self.identity.signing.to_bytes(), person=b"rows of persons", digest_size=32).digest()
 
     @property
     def signed_with(self) -> tuple[bytes, ...]:

@@ -22,7 +22,7 @@ from party.home.settings_errors import sentence
 from party.home.settings_template import TEMPLATE
 from protocol.errors import SchemaError
 from protocol.exact import Exact
-from protocol.options import Method, Noise, Update
+from protocol.options import MOST_ROWS_OF_A_PERSON, Method, Noise, Update
 from protocol.plan.plan import Name
 from protocol.services.delimited import Decimal, Encoding, Given
 from protocol.tables.coding import Rule
@@ -62,6 +62,8 @@ class Dataset(_Closed):
     spent_before: Amount = Fraction(0)  # what a lost home spent on these rows
     delta_spent_before: Amount = Fraction(0)
     person_key: Annotated[str, Field(min_length=1)] | None = None
+    # With a person key: rows of a person beyond so many are left out. Without: the data owner's word that none are.
+    rows_per_person: Annotated[int, Field(ge=1, le=MOST_ROWS_OF_A_PERSON)] | None = None
     out_of_range: Rule | dict[str, Rule] = "refuse"
     # How a file is written; found out from the file where nothing is said.
     encoding: Encoding | None = None
@@ -81,6 +83,11 @@ class Dataset(_Closed):
     @property
     def is_excel(self) -> bool:
         return self.source.lower().endswith(_EXCEL)
+
+    @property
+    def checked_bound(self) -> int | None:
+        """How many rows of a person take part at most; None without a person key, where nobody can check it."""
+        return (self.rows_per_person or 1) if self.person_key is not None else None
 
     @property
     def given(self) -> Given:

@@ -26,7 +26,10 @@ epsilon_total = "4"             # the epsilon that all runs together may ever sp
 # formerly = ["cases"]          # after renaming this section: its former names, whose spending goes on to count
 # spent_before = "1.5"          # in a new home after a lost one: the epsilon already spent on these people
 # delta_spent_before = "1e-9"   # and the delta
-# person_key = "patient_id"     # a column that must name every person once; it never leaves and is not counted
+# person_key = "patient_id"     # the column that tells persons apart; it never leaves and is not counted; without the
+                                # next setting it must name every person once
+# rows_per_person = 3           # so many rows of a person take part, chosen at random (1: one of them); without
+                                # a key: your word that nobody has more
 out_of_range = "refuse"         # what the schema does not list: "refuse", "clamp" (numbers) or "missing";
                                 # or by column: { age = "clamp", bmi = "missing" }
 # How a CSV file is written is found out, and shown by `subn-party check`. Where that is wrong, say so:

@@ -20,7 +20,7 @@ from party.home.home import OpenHome
 from party.home.settings import load
 from party.pages import sentences
 from party.pages.sessions import Session
-from party.views import STATES, amount, notes, promise
+from party.views import STATES, amount, notes, people, promise
 from protocol.errors import SubnError
 from protocol.plan.promises import owners_conditions
 from protocol.services.glossary import Term, terms_in
@@ -82,6 +82,7 @@ def _environment() -> Environment:
         "epsilon": sentences.epsilon,
         "exact": exact,
         "event_words": sentences.event,
+        "conditions": lambda facts: owners_conditions(facts["insiders"], people(facts)),
         "headline": sentences.headline,
         "notes": notes,
         "number": lambda value: f"{value:,}",
@@ -93,7 +94,7 @@ def _environment() -> Environment:
         "quoted": lambda text: quote(str(text), safe=""),
         "when": when,
     }
-    found.globals |= {"conditions": owners_conditions, "version": version("dp-subn"), "bar": bar}
+    found.globals |= {"version": version("dp-subn"), "bar": bar}
     return found
 
 

@@ -123,14 +123,25 @@ def _rules_of_account(account: Account) -> Iterator[str]:
 
 
 def _rules_of(name: str, dataset: Dataset) -> Iterator[str]:
-    if dataset.person_key is not None:
-        yield f"In “{name}”, the column “{dataset.person_key}” must name every person once; it is not counted."
+    yield _rule_of_persons(name, dataset)
     rule = dataset.out_of_range
     if isinstance(rule, str):
         yield f"In “{name}”, a value that the schema does not list {_RULE_WORDS[rule]}."
     else:
         for column, one in rule.items():
             yield f"In “{name}”, a value of “{column}” that the schema does not list {_RULE_WORDS[one]}."
+
+
+def _rule_of_persons(name: str, dataset: Dataset) -> str:
+    most = dataset.rows_per_person
+    if dataset.person_key is None:
+        word = f" You say that nobody has more than {most}." if most is not None else ""
+        return f"In “{name}”, the number of rows per person is not checked: no person key.{word}"
+    column = f"In “{name}”, the column “{dataset.person_key}”"
+    if most is None:
+        return f"{column} must name every person once; it is not counted."
+    rows = "one row" if most == 1 else f"at most {most} rows"
+    return f"{column} tells persons apart; it is not counted. Of each person {rows} take part, chosen at random."
 
 
 def _readable(name: str, value: Any) -> str:

@@ -81,8 +81,9 @@ def _families(terms: Terms, limits: Limits) -> int:
 
 def _noise(plan: Plan, budget: Fraction) -> float:
     """The variance of the noise in a cell of a family's table."""
-    rate = plan.definition.rate(budget)
-    return plan.definition.variance(rate) if plan.method == "independent" else plan.noise_mode.retained_variance(rate)
+    if plan.method == "independent":
+        return plan.definition.variance(plan.definition.rate(plan.alone(budget)))
+    return plan.noise_mode.retained_variance(plan.definition.rate(plan.in_sums(budget)))
 
 
 def _mean_preference(terms: Terms) -> float:
@@ -103,4 +104,4 @@ def _own_preference(plan: Plan, party: int) -> float:
 
 
 def _preference_at(plan: Plan, party: int, budget: Fraction) -> float:
-    return preference_of(plan, party, float(plan.definition.choice_epsilon(budget, plan.choice)))
+    return preference_of(plan, party, float(plan.definition.choice_epsilon(plan.alone(budget), plan.choice)))

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from protocol.exact import Exact, Hash, canonical_json
 from protocol.messages.run_states import RunStateName
+from protocol.options import MOST_ROWS_OF_A_PERSON
 from protocol.text import checked_name
 
 LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
@@ -69,10 +70,13 @@ def rotation_text(name: str, signing_key: str, exchange_key: str) -> bytes:
 
 
 class OfferBody(Asked):
-    """ "I hold this many rows of this schema." """
+    """ "I hold this many rows of this schema, at most so many of a person"; null if no person key tells that."""
 
     schema_text: Annotated[str, Field(alias="schema", min_length=2, max_length=1 << 20)]
     rows: Annotated[int, Field(ge=1, le=2 * 10**9, examples=[20000])]
+    rows_per_person: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_ROWS_OF_A_PERSON)] | None, Field(exclude_if=lambda bound: bound is None)
+    ] = None
 
 
 class Claim(Asked):

@@ -5,12 +5,13 @@ good defaults are chosen (`protocol.plan.presets`).
 """
 
 import operator
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
-from protocol.options import PICKING_RULES, Method, PlanOptions, Update
+from protocol.options import MOST_ROWS_OF_A_PERSON, PICKING_RULES, Method, PlanOptions, Update
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.privacy.noise_modes import NOISE_MODES, NoiseMode
 from protocol.text import checked_name
@@ -42,6 +43,10 @@ class Member(Frozen):
     rows: Annotated[int, Field(ge=1, le=2 * 10**9)]
     signing_key: Annotated[bytes, Field(min_length=32, max_length=32)]
     exchange_key: Annotated[bytes, Field(min_length=32, max_length=32)]
+    # How many rows it has of a person at most, checked by its person keys; None: not checked, for it names no key.
+    rows_per_person: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_ROWS_OF_A_PERSON)] | None, Field(exclude_if=lambda bound: bound is None)
+    ] = None
 
 
 class Weighed(Frozen):
@@ -85,6 +90,14 @@ class Plan(Frozen, PlanOptions):
     @property
     def definition(self) -> PrivacyDefinition:
         return DEFINITIONS[self.privacy]
+
+    def in_sums(self, budget: Fraction) -> Fraction:
+        """The budget of one row in a sum over all parties, which holds all rows of a person (`people.md`)."""
+        return self.definition.of_row(budget, self.rows_per_person * self.parties_per_person)
+
+    def alone(self, budget: Fraction) -> Fraction:
+        """The budget of one row in what a single party releases, if a person's parties share the budget."""
+        return self.definition.of_row(budget / self.parties_per_person, self.rows_per_person)
 
     @property
     def noise_mode(self) -> NoiseMode:

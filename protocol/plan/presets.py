@@ -88,6 +88,7 @@ def make_plan(
     """The preset's plan with the operator's wishes in it (None means no wish)."""
     asked = {name: wish for name, wish in wishes.items() if wish is not None}
     _check_preset(method, preset)
+    asked.setdefault("rows_per_person", max((member.rows_per_person or 1 for member in members), default=1))
     pair_by_pair = epsilon > 0 and picks_pairs(method, preset, asked)
     chosen = _preset(method, preset, pair_by_pair, asked.get("privacy", "pure")) | asked
     variables = Encoding.of(schema, chosen["encoding"]).domain
@@ -157,8 +158,11 @@ def _tuned(
     """The preset's values that follow from the plan's public numbers."""
     definition = DEFINITIONS[chosen.get("privacy", "pure")]
     budget = definition.budget(epsilon, chosen.get("delta", Fraction(0)))
-    rows = [member.rows for member in members]
-    found = tuned(method, sizes, rows, budget, definition, chosen["insiders"])
+    rows, of_person = (
+        [member.rows for member in members],
+        chosen["rows_per_person"] * chosen.get("parties_per_person", 1),
+    )
+    found = tuned(method, sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"])
     views = chosen.get("views", found.views)
     values = {"views": views, "further": found.further, "split": found.split(budget)}
     values |= {"rounds": found.rounds} if method == "guided" else {}

@@ -24,13 +24,14 @@ _CLASSICAL = ("correlations", "the first network", "the updates", "the last tabl
 def reasons(terms: Terms) -> tuple[str, ...]:
     plan = terms.plan
     if plan.method in _METHODS:
-        return (*_recommendation(plan), _sentence(_METHODS[plan.method]), *_about_size(terms))
+        return (*_recommendation(plan), _sentence(_METHODS[plan.method]), *_about_size(terms), *_about_persons(plan))
     return (
         *_recommendation(plan),
         _about_budget(terms),
         *_about_size(terms),
         _sentence(_division(plan)),
         _sentence(_about_noise(plan)),
+        *_about_persons(plan),
     )
 
 
@@ -40,6 +41,17 @@ def _recommendation(plan: Plan) -> tuple[str, ...]:
         return ()
     found = "; ".join(f"{one.method} {_expected(one)}" for one in plan.weighed)
     return (f"Method {plan.method} is recommended here: {found}.",)
+
+
+def _about_persons(plan: Plan) -> tuple[str, ...]:
+    """What it costs that a person may have several rows, or rows at several parties."""
+    rows, parties = plan.rows_per_person, plan.parties_per_person
+    if rows == parties == 1:
+        return ()
+    return (
+        f"A person may have {rows} row{'s' * (rows > 1)} at each of {parties} part{'ies' if parties > 1 else 'y'}, so "
+        f"the noise has to hide {rows * parties} rows of a person instead of 1.",
+    )
 
 
 def _expected(one: Weighed) -> str:
@@ -109,8 +121,8 @@ def _five_phases(plan: Plan) -> str:
 
 def _tuning(terms: Terms) -> Tuning:
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
-    budget = sum(plan.split, Fraction(0))
-    return tuned(plan.method, sizes, [member.rows for member in plan.members], budget, plan.definition, plan.insiders)
+    budget, rows = sum(plan.split, Fraction(0)), [member.rows for member in plan.members]
+    return tuned(plan.method, sizes, rows, plan.in_sums(budget), plan.definition, plan.insiders)
 
 
 def _is_of(plan: Plan, found: Tuning) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from protocol.plan.plan import Plan
+
 StageName = Literal[
     "joining",
     "levels",
@@ -28,7 +30,8 @@ class Step:
     stage: StageName
     parties: tuple[int, ...]  # those that answer
     budget: Fraction = Fraction(0)  # epsilon or rho of one exposure of a row; determines the noise
-    spends: dict[int, Fraction] = field(default_factory=dict)  # epsilon or rho of all exposures, by party
+    spends: dict[int, Fraction] = field(default_factory=dict)  # epsilon or rho of all exposures of a person, by party
+    is_alone: bool = False  # what each party releases stands alone, not in a sum over all parties
     tables: int = 0  # the most tables of a pass over picked pairs; 0: as many as there are variables
     charges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)  # epsilon and delta, by party
 
@@ -41,6 +44,13 @@ class Step:
         return self.charges.get(party, (Fraction(0), Fraction(0)))[1]
 
 
-def shared_step(name: str, stage: StageName, everybody: tuple[int, ...], budget: Fraction, tables: int = 0) -> Step:
-    """A step that every party answers at the same cost."""
-    return Step(name, stage, everybody, budget, dict.fromkeys(everybody, budget), tables)
+def shared_step(plan: Plan, name: str, stage: StageName, budget: Fraction, tables: int = 0) -> Step:
+    """A pass that every party answers, with a sum of all rows of a person: it costs everybody the whole budget."""
+    everybody = tuple(range(plan.parties))
+    return Step(name, stage, everybody, plan.in_sums(budget), dict.fromkeys(everybody, budget), tables=tables)
+
+
+def lone_step(plan: Plan, name: str, stage: StageName, parties: tuple[int, ...], budget: Fraction) -> Step:
+    """A step in which each of the parties releases something of its own: a person's parties share the budget."""
+    spends = dict.fromkeys(parties, budget / plan.parties_per_person)
+    return Step(name, stage, parties, plan.alone(budget), spends, is_alone=True)

@@ -69,7 +69,9 @@ class Terms:
         """Limits on the size of a family of the network. Score M weighs noise itself, so only size limits its pairs."""
         if self.plan.picks_pairs:
             return Limits(cells=None if self.domain.is_binary else LARGEST_VIEW, degree=1)
-        wanted = self._limits(self.plan.total_rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+        wanted = self._limits(
+            self.plan.total_rows, self.plan.in_sums(self.plan.split[-1]), self.plan.theta, self.plan.degree
+        )
         comparing_all = self.plan.method == "dp-ccbn" and self.plan.split[0] > 0
         return affordable(self.domain, wanted, self.plan.score, comparing_all)
 
@@ -82,13 +84,16 @@ class Terms:
         if self.plan.picks_pairs:
             return Limits(degree=FRONTIER_DEGREE)
         wide = bearable(
-            self.domain, self._limits(self.plan.total_rows, self.plan.split[2], self.plan.frontier_theta, None)
+            self.domain,
+            self._limits(self.plan.total_rows, self.plan.in_sums(self.plan.split[2]), self.plan.frontier_theta, None),
         )
         return Limits(_larger(wide.cells, self.limits.cells), _larger(wide.degree, self.limits.degree))
 
     def local_limits(self, party: int) -> Limits:
         """Limits on the size of a family for a party that models its own rows alone (method independent)."""
-        wanted = self._limits(self.plan.members[party].rows, self.plan.split[-1], self.plan.theta, self.plan.degree)
+        wanted = self._limits(
+            self.plan.members[party].rows, self.plan.alone(self.plan.split[-1]), self.plan.theta, self.plan.degree
+        )
         return affordable(self.domain, wanted, self.plan.score, comparing_all=False)
 
     def _limits(self, rows: int, budget: Fraction, theta: Fraction, degree: int | None) -> Limits:

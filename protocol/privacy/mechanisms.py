@@ -46,6 +46,10 @@ class PrivacyDefinition(Protocol):
         """The epsilon of the budget that a party has spent so far; the plan's whole budget is worth `epsilon`."""
         ...
 
+    def of_row(self, budget: Fraction, rows: int) -> Fraction:
+        """The budget at which one row is protected so that so many rows together are protected at `budget`."""
+        ...
+
     def rate(self, budget: Fraction) -> Fraction:
         """The rate of the noise that makes one table private at this budget."""
         ...
@@ -99,6 +103,9 @@ class PurePrivacy:
 
     def epsilon_spent(self, budget: Fraction, _epsilon: Fraction, _delta: Fraction) -> Fraction:
         return budget
+
+    def of_row(self, budget: Fraction, rows: int) -> Fraction:
+        return budget / rows
 
     def rate(self, budget: Fraction) -> Fraction:
         return budget / SENSITIVITY
@@ -167,6 +174,9 @@ class ConcentratedPrivacy:
         least = epsilon_of(budget, delta)
         rounded = Fraction(math.ceil(least * _EPSILON_UNITS), _EPSILON_UNITS)
         return epsilon if least <= epsilon < rounded else rounded
+
+    def of_row(self, budget: Fraction, rows: int) -> Fraction:
+        return budget / rows**2
 
     def rate(self, budget: Fraction) -> Fraction:
         return 2 * budget / SENSITIVITY

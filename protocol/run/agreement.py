@@ -37,6 +37,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS, fewest:
     Only tests lower `smallest_key`, and only simulations lower `fewest`: 1 party alone is a central baseline.
     """
     _check_parties(plan, fewest)
+    _check_people(plan)
     _check_budget(plan)
     _check_lists(plan)
     if plan.schema_hash != schema.hash:
@@ -89,6 +90,26 @@ def _check_parties(plan: Plan, fewest: int) -> None:
     if plan.insiders > len(names) - 1:
         raise PlanError(
             f"{plan.insiders} insiders among {len(names)} parties leave nobody to protect: at most {len(names) - 1}"
+        )
+
+
+def _check_people(plan: Plan) -> None:
+    """Refuse a plan that does not protect all rows of a person."""
+    for member in plan.members:
+        if (member.rows_per_person or 1) > plan.rows_per_person:
+            raise PlanError(
+                f"{member.name} has up to {member.rows_per_person} rows per person, the plan protects "
+                f"{plan.rows_per_person}: ask for rows_per_person={member.rows_per_person}, or for an offer of fewer"
+            )
+    if plan.parties_per_person > plan.parties:
+        raise PlanError(
+            f"parties_per_person is {plan.parties_per_person}, and the plan has {plan.parties} parties: nobody can "
+            "have rows at more"
+        )
+    if plan.parties_per_person > 1 and plan.rule == "replace":
+        raise PlanError(
+            "update=replace is priced for persons with rows at one party: choose another update rule, or "
+            "parties_per_person=1"
         )
 
 
@@ -223,11 +244,13 @@ def _check_degree(terms: Terms) -> None:
     plan, domain = terms.plan, terms.domain
     if plan.degree is None:
         return
-    rows = min(m.rows for m in plan.members) if plan.method == "independent" else plan.total_rows
+    is_alone = plan.method == "independent"
+    rows = min(m.rows for m in plan.members) if is_alone else plan.total_rows
+    budget = (plan.alone if is_alone else plan.in_sums)(plan.split[-1])
     if domain.is_binary:
-        affordable = useful_degree(rows, domain.count, plan.split[-1], Fraction(1), plan.definition)
+        affordable = useful_degree(rows, domain.count, budget, Fraction(1), plan.definition)
     else:
-        cells = plan.definition.useful_cells(rows, domain.count, plan.split[-1], Fraction(1))
+        cells = plan.definition.useful_cells(rows, domain.count, budget, Fraction(1))
         affordable = Limits(cells).most_parents(domain.sizes[: domain.count])
     if plan.degree > affordable:
         raise PlanError(

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from protocol.messages.tasks import Place
 from protocol.plan.plan import Plan
-from protocol.plan.step import Step, shared_step
+from protocol.plan.step import Step, lone_step, shared_step
 from protocol.plan.terms import Terms
 from protocol.stages.pick_pairs import PickPairs
 from protocol.stages.picked_tables import CountPicked
@@ -21,19 +21,19 @@ def picks_budget(plan: Plan) -> Fraction:
     return plan.split[1] / (1 + plan.guided_rounds)
 
 
-def guided_steps(plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
+def guided_steps(plan: Plan) -> list[Step]:
     """The rounds: a pass over what was picked, then further picks by every party."""
     found = []
     for round_ in range(plan.guided_rounds):
         budget = plan.split[2] / plan.guided_rounds
-        found.append(shared_step(f"tables/{round_ + 1}", "tables", everybody, budget))
+        found.append(shared_step(plan, f"tables/{round_ + 1}", "tables", budget))
         found += _further_steps(plan, round_, picks_budget(plan))
     return found
 
 
 def _further_steps(plan: Plan, round_: int, budget: Fraction) -> list[Step]:
     return [
-        Step(f"further/{round_ * plan.parties + party + 1}", "further", (party,), budget, {party: budget})
+        lone_step(plan, f"further/{round_ * plan.parties + party + 1}", "further", (party,), budget)
         for party, picks in enumerate(plan.further)
         if picks
     ]

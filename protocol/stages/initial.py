@@ -12,7 +12,7 @@ from protocol.messages.tasks import Place, Placed, Reply, Task
 from protocol.network.network import Family
 from protocol.picks.by_model import tree_options
 from protocol.plan.plan import Plan
-from protocol.plan.step import Step
+from protocol.plan.step import Step, lone_step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
@@ -39,8 +39,8 @@ def initial_steps(plan: Plan, budget: Fraction) -> list[Step]:
         if picks:
             # The very first variable is drawn without reading rows, so it costs nothing (protocol/papers.md, no. 6).
             is_private = picks > 1 or any(plan.picks[:party])
-            spends = {party: budget} if is_private else {}
-            found.append(Step(f"initial/{party + 1}", "initial", (party,), budget, spends))
+            step = lone_step(plan, f"initial/{party + 1}", "initial", (party,), budget)
+            found.append(step if is_private else replace(step, spends={}))
     return found
 
 

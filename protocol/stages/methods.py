@@ -4,7 +4,7 @@ It does not know tables, messages or noise.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -15,7 +15,7 @@ import numpy as np
 from protocol.network.network import Family
 from protocol.options import Method
 from protocol.plan.plan import Plan
-from protocol.plan.step import StageName, Step, shared_step
+from protocol.plan.step import StageName, Step, lone_step, shared_step
 from protocol.plan.terms import Terms
 from protocol.plan.tuning import OF_HALVES
 from protocol.stages.guided import guided_steps, picks_budget
@@ -58,13 +58,13 @@ class DpSubn(MethodDefinition):
 
     def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
         _, e2, e3, e4 = plan.split
-        found = first_phase(plan, everybody)
+        found = first_phase(plan)
         if e2:
             found += initial_steps(plan, e2)
         if e3 and plan.rule:
             found += UPDATES[plan.rule].steps(plan, everybody)
         last = plan.last_picks if plan.picks_pairs else 0
-        return [*found, shared_step("parameters", "parameters", everybody, e4, last)]
+        return [*found, shared_step(plan, "parameters", "parameters", e4, last)]
 
     def first_families(self, terms: Terms, _first_variable: int) -> tuple[Family, ...]:
         """Without phase 2, every variable as a family without parents; otherwise nothing."""
@@ -85,13 +85,13 @@ class Guided(MethodDefinition):
         "parameters": (),
     }
 
-    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
-        found = first_phase(plan, everybody)
+    def steps(self, plan: Plan, _everybody: Everybody, _variables: int) -> list[Step]:
+        found = first_phase(plan)
         if plan.split[1]:
             found += initial_steps(plan, picks_budget(plan))
         if plan.split[2]:
-            found += guided_steps(plan, everybody)
-        return [*found, shared_step("parameters", "parameters", everybody, plan.split[3])]
+            found += guided_steps(plan)
+        return [*found, shared_step(plan, "parameters", "parameters", plan.split[3])]
 
     def first_families(self, terms: Terms, first_variable: int) -> tuple[Family, ...]:
         return METHODS["dp-subn"].first_families(terms, first_variable)
@@ -105,11 +105,11 @@ class DpCcbn(MethodDefinition):
         "parameters": (),
     }
 
-    def steps(self, plan: Plan, everybody: Everybody, variables: int) -> list[Step]:
+    def steps(self, plan: Plan, _everybody: Everybody, variables: int) -> list[Step]:
         e1, e2 = plan.split
         rounds = variables - 1 if e1 else 0
-        found = [shared_step(f"candidates/{i + 1}", "candidates", everybody, e1 / rounds) for i in range(rounds)]
-        return [*found, shared_step("parameters", "parameters", everybody, e2)]
+        found = [shared_step(plan, f"candidates/{i + 1}", "candidates", e1 / rounds) for i in range(rounds)]
+        return [*found, shared_step(plan, "parameters", "parameters", e2)]
 
     def first_families(self, _terms: Terms, first_variable: int) -> tuple[Family, ...]:
         """The first variable, which was drawn at random without reading rows."""
@@ -121,7 +121,7 @@ class Independent(MethodDefinition):
     order: ClassVar[Order] = {"joining": ("models",), "models": ()}
 
     def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
-        return [shared_step("models", "models", everybody, sum(plan.split, Fraction(0)))]
+        return [lone_step(plan, "models", "models", everybody, sum(plan.split, Fraction(0)))]
 
 
 METHODS: Mapping[Method, MethodDefinition] = {
@@ -132,7 +132,7 @@ METHODS: Mapping[Method, MethodDefinition] = {
 }
 
 
-def first_phase(plan: Plan, everybody: Everybody) -> list[Step]:
+def first_phase(plan: Plan) -> list[Step]:
     """The passes before any pick: views of every pair, every variable alone, or these and views of halves."""
     budget = plan.split[0]
     found: list[Step] = []
@@ -141,9 +141,9 @@ def first_phase(plan: Plan, everybody: Everybody) -> list[Step]:
     for_views = budget * (OF_HALVES if plan.views == "halves" else 1)
     if plan.views != "pairs":
         alone = budget - for_views if plan.views == "halves" else budget
-        found.append(shared_step("levels", "levels", everybody, alone))
+        found.append(shared_step(plan, "levels", "levels", alone))
     if plan.views != "single":
-        found.append(shared_step("correlations", "correlations", everybody, for_views))
+        found.append(shared_step(plan, "correlations", "correlations", for_views))
     return found
 
 
@@ -158,7 +158,7 @@ def steps(plan: Plan, variables: int) -> tuple[Step, ...]:
     everybody, method = tuple(range(plan.parties)), METHODS[plan.method]
     found = [Step("joining", "joining", everybody), *method.steps(plan, everybody, variables)]
     assert all(after.stage in method.order[before.stage] for before, after in pairwise(found)), found
-    return tuple(_priced(plan, found))
+    return tuple(_priced(plan, _with_others(plan, found)))
 
 
 def beginning(terms: Terms, first_variable: int) -> Knowledge:
@@ -168,7 +168,33 @@ def beginning(terms: Terms, first_variable: int) -> Knowledge:
     return Knowledge(np.zeros((count, count)), families)
 
 
-def _priced(plan: Plan, found: Sequence[Step]) -> Iterator[Step]:
+def _with_others(plan: Plan, found: Sequence[Step]) -> Iterator[Step]:
+    """The steps, each party's first answer with what other parties' own releases cost the persons in its table.
+
+    Privacy: a person with rows at m parties also pays for what m - 1 others release alone, at worst the dearest. This
+    party does not see these releases, so they are spent before any answer of its own counts (`people.md`).
+    """
+    alone = dict.fromkeys(found[0].parties, Fraction(0))
+    for step in found:
+        alone = _added(alone, step.spends) if step.is_alone else alone
+    waiting = {party: _dearest(plan.parties_per_person - 1, alone, party) for party in alone}
+    yield found[0]
+    for step in found[1:]:
+        first = {party: others for party in step.parties if (others := waiting.pop(party, Fraction(0)))}
+        yield replace(step, spends=_added(step.spends, first))
+
+
+def _added(one: Mapping[int, Fraction], other: Mapping[int, Fraction]) -> dict[int, Fraction]:
+    return {party: one.get(party, Fraction(0)) + other.get(party, Fraction(0)) for party in {**one, **other}}
+
+
+def _dearest(count: int, alone: Mapping[int, Fraction], party: int) -> Fraction:
+    """The sum of the largest `count` of what the parties spend alone, `party` left out."""
+    others = sorted((spend for other, spend in alone.items() if other != party), reverse=True)
+    return sum(others[:count], Fraction(0))
+
+
+def _priced(plan: Plan, found: Iterable[Step]) -> Iterator[Step]:
     """The steps with their charges.
 
     Privacy: rho adds up and epsilon(rho) is concave. With zcdp a step is therefore charged the epsilon that it adds

@@ -37,7 +37,7 @@ class Models(Stage):
 
     def budget(self, terms: Terms, _step: Step) -> Fraction:
         """The budget of the tables; the rest of the step's budget pays for the structure."""
-        return terms.plan.split[1]
+        return terms.plan.alone(terms.plan.split[1])
 
     def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
         return terms.plan.definition.rate(self.budget(terms, step) / terms.domain.count)
@@ -89,7 +89,8 @@ class Models(Stage):
         self, state: PartyState, step: Step, _task: Task, rows: Rows, stream: Stream
     ) -> tuple[PartyState, Reply]:
         terms, limits = state.terms, state.terms.local_limits(state.me)
-        families = pick_by_score(terms, [], terms.domain.count, terms.plan.split[0], limits, rows, stream)
+        budget = terms.plan.alone(terms.plan.split[0])
+        families = pick_by_score(terms, [], terms.domain.count, budget, limits, rows, stream)
         tables = maximal_families(Network(tuple(families)), terms.domain)
         layout = self.layout(terms, step, tables, rows.count)
         noisy = counts_of(rows, tables) + full_noise(terms.plan.definition, layout, stream)

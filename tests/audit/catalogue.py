@@ -57,6 +57,21 @@ def _runs() -> Iterator[Entry]:
             yield Entry(f"whole run, {method}, {privacy}, insider", partial(runs.whole_run, method, privacy), 1, long)
 
 
+PERSON = totals.Person(rows=3, parties=2)
+UNDERSTATED: tuple[tuple[int, int, Privacy], ...] = ((1, 2, "pure"), (3, 1, "pure"), (1, 2, "zcdp"))
+
+
+def _persons() -> Iterator[Entry]:
+    """A person with 3 rows at each of 2 parties."""
+    for privacy in get_args(Privacy):
+        for who in ("curator", "insider"):
+            make = partial(totals.total, "distributed", privacy, who == "insider", PERSON)
+            yield Entry(f"total, 3 rows at 2 parties, distributed, {privacy}, {who}", make, 3, 100)
+        for method in ("papers", "independent"):
+            make_run = partial(runs.whole_run, method, privacy, PERSON)
+            yield Entry(f"whole run, 3 rows at 2 parties, {method}, {privacy}, insider", make_run, 1, 100)
+
+
 def _broken() -> Iterator[Entry]:
     yield Entry("update=replace, priced as in the paper", partial(totals.replaced, as_the_paper=True), 3, 100)
     yield Entry("one share against an insider", broken.one_share, 1, 4)
@@ -66,8 +81,11 @@ def _broken() -> Iterator[Entry]:
     yield Entry("sensitivity understated, total", broken.understated_sensitivity, 3, 50)
     yield Entry("sensitivity understated, pick", partial(picks.pick, "R", "exponential", "pure", 3), 8, 40)
     yield Entry("parts of noise that reckon with no insider", broken.parts_without_insiders, 5, 50)
+    for rows, parties, privacy in UNDERSTATED:
+        make = partial(totals.total, "distributed", privacy, True, PERSON, totals.Person(rows, parties))
+        yield Entry(f"3 rows at 2 parties, priced as {rows} at {parties}, {privacy}", make, 3, 50)
     yield Entry("Gaussian noise of a quarter of its deviation", broken.narrow_gaussian, 3, 50)
 
 
-RELEASED = [*_releases(), *_picks(), *_runs()]
+RELEASED = [*_releases(), *_picks(), *_runs(), *_persons()]
 BROKEN = list(_broken())

@@ -33,21 +33,21 @@ class Noise:
     def __add__(self, other: "Noise") -> "Noise":
         return Noise(np.convolve(self.pmf, other.pmf))  # a direct sum of positive terms, not a Fourier transform
 
-    def loss(self, seen: NDArray[np.int64]) -> Values:
-        """The logarithm of P(seen | count 1) / P(seen | count 0)."""
+    def loss(self, seen: NDArray[np.int64], rows: int = 1) -> Values:
+        """The logarithm of P(seen | count `rows`) / P(seen | count 0)."""
         with np.errstate(divide="ignore"):
             logs = np.log(np.concatenate([[0.0], self.pmf, [0.0]]))
         last = logs.size - 1
-        return logs[np.clip(seen + self.reach, 0, last)] - logs[np.clip(seen + self.reach + 1, 0, last)]
+        return logs[np.clip(seen + self.reach + 1 - rows, 0, last)] - logs[np.clip(seen + self.reach + 1, 0, last)]
 
-    def table_losses(self) -> tuple[Values, Values]:
-        """Losses and chances of a table in which one row's change moved one count down and another up.
+    def table_losses(self, rows: int = 1) -> tuple[Values, Values]:
+        """Losses and chances of a table in which `rows` rows moved together from one count to another.
 
         Outcomes beyond the samplers' bounds are left out. Their loss is infinite, and their chance below 2^-125.
         """
         far = int(np.searchsorted(self.pmf.cumsum(), _CUT))
-        places = np.arange(far + 1, self.pmf.size - far)
-        one, zero = self.pmf[places - 1], self.pmf[places]
+        places = np.arange(far + rows, self.pmf.size - far)
+        one, zero = self.pmf[places - rows], self.pmf[places]
         up = np.log(one) - np.log(zero)
         return np.add.outer(up, up[::-1]).ravel(), np.multiply.outer(one, one[::-1]).ravel()
 

@@ -36,7 +36,7 @@ from protocol.tables.marginal import Table
 from protocol.tables.schema import Schema
 from tests.audit.picks import laws
 from tests.audit.quantity import Quantity
-from tests.audit.totals import remembered
+from tests.audit.totals import ONE_ROW, Person, remembered
 from tests.support.small_runs import Driver, layout_of, terms_of
 
 INSIDER, ATTACKED = 0, 1
@@ -65,15 +65,24 @@ def columns(table: Sequence[Sequence[int]]) -> list[Any]:
 @dataclass(frozen=True)
 class Attack:
     terms: Terms
+    person: Person = ONE_ROW  # has so many rows at each of so many parties, from the first after the insider
+
+    @cached_property
+    def tables(self) -> list[list[tuple[int, ...]]]:
+        """Both tables that each attacked party may hold."""
+        return [[table[0]] * self.person.rows + table[1:] for table in TABLES]
 
     @cached_property
     def rows(self) -> list[Rows]:
-        """Both tables that the attacked party may hold."""
-        return [Rows(self.terms.domain, self.terms.encoding.encode(columns(table))) for table in TABLES]
+        return [Rows(self.terms.domain, self.terms.encoding.encode(columns(table))) for table in self.tables]
+
+    @property
+    def attacked(self) -> range:
+        return range(ATTACKED, ATTACKED + self.person.parties)
 
     def score(self, second: bool) -> float:
         """By how much everything that one run releases speaks for the first table."""
-        codes = [columns(TABLES[0]), columns(TABLES[second])]
+        codes = [columns(self.tables[0]), *[columns(self.tables[second])] * self.person.parties]
         run, found = Driver(self.terms, codes, entropy=True), 0.0
         while (step := run.state.step) is not None:
             asked, former = run.tasks(), len(run.state.knowledge.released)
@@ -81,18 +90,19 @@ class Attack:
                 replies = {party: run.answer(party, task) for party, task in asked.items()}
             for party, reply in replies.items():
                 run.receive(party, reply)
-            if ATTACKED in step.parties and step.stage != "joining":
-                found += self.picked(run, step, asked[ATTACKED], replies[ATTACKED])
+            attacked = [party for party in self.attacked if party in step.parties and step.stage != "joining"]
+            found += sum(self.picked(run, step, party, asked[party], replies[party]) for party in attacked)
+            for party in attacked[:1] if drawn else attacked:
                 tables = [one.table for one in run.state.knowledge.released[former:]]
-                found += self.counted(run, step, tables, drawn)
+                found += self.counted(run, step, party, tables, drawn)
         return found
 
     # Tables
 
-    def counted(self, run: Driver, step: Step, tables: Sequence[Table], drawn: Sequence[Vector]) -> float:
+    def counted(self, run: Driver, step: Step, party: int, tables: Sequence[Table], drawn: Sequence[Vector]) -> float:
         """The loss of the tables of one step; in a pass without the insider's rows and noise."""
         if step.stage == "models":
-            tables = run.state.knowledge.models[ATTACKED].tables
+            tables = run.state.knowledge.models[party].tables
         known = run.state.knowledge
         is_halved = any(one.is_halved for one in known.released if one.step == step.name)
         merged = known.halves if is_halved else known.merged
@@ -102,7 +112,8 @@ class Attack:
         for table, noise, rate in zip(tables, own, layout.rates, strict=True):
             one, other = (rows.over(domain).table(table.variables).ravel() for rows in self.rows)
             seen = table.counts.ravel() - noise - (one if drawn else 0)  # the insider holds the first table itself
-            found += self.loss(seen - one, seen - other, float(rate))
+            times = self.person.parties if drawn else 1
+            found += self.loss(seen - times * one, seen - times * other, float(rate))
         return found
 
     def loss(self, one: NDArray[np.int64], other: NDArray[np.int64], rate: float) -> float:
@@ -113,29 +124,30 @@ class Attack:
 
     # Picks
 
-    def picked(self, run: Driver, step: Step, task: Task, reply: Reply) -> float:
+    def picked(self, run: Driver, step: Step, party: int, task: Task, reply: Reply) -> float:
         if not isinstance(reply, Placed | Learned):
             return 0.0
         found = [Family(child, parents) for child, parents in reply.families]
         before = families_of(task) if isinstance(task, Place) else []
         blind = 0 if before else 1
         plan = self.terms.plan
-        budget = plan.split[0] if step.stage == "models" else step.budget
+        budget = plan.alone(plan.split[0]) if step.stage == "models" else step.budget
         epsilon = plan.definition.choice_epsilon(budget / max(1, len(found) - blind), plan.choice)
         return sum(
-            self.choice(run, step, task, [*before, *found[:place]], family, float(epsilon))
+            self.choice(run.parties[party], step, task, [*before, *found[:place]], family, float(epsilon))
             for place, family in enumerate(found)
             if before or place
         )
 
     def choice(
-        self, run: Driver, step: Step, task: Task, before: Sequence[Family], family: Family, epsilon: float
+        self, state: PartyState | None, step: Step, task: Task, before: Sequence[Family], family: Family, epsilon: float
     ) -> float:
         """The loss of one pick among the candidates that were open at that moment."""
         if self.terms.plan.picks_pairs:
             assert isinstance(task, Place)
+            assert state is not None
             options = self.options(step, task, before)
-            judges = [judge_of(self.state(run), step, task, rows) for rows in self.rows]
+            judges = [judge_of(state, step, task, rows) for rows in self.rows]
             scores = np.array([judge.scores(options) for judge in judges])
             most = Fraction(sensitivity(self.rows[0].count))
             place = [tuple(sorted(option)) for option in options].index(tuple(sorted(family.variables)))
@@ -160,19 +172,15 @@ class Attack:
         now = [one.variables for one in before[len(former) :]]
         return admissible_pairs(sizes, [*taken, *now], stage.offered(self.terms, task))
 
-    @staticmethod
-    def state(run: Driver) -> PartyState:
-        found = run.parties[ATTACKED]
-        assert found is not None
-        return found
 
-
-def whole_run(method: str, privacy: str) -> Quantity:
+def whole_run(method: str, privacy: str, person: Person = ONE_ROW) -> Quantity:
     options = {"delta": DELTA} if privacy == "zcdp" else {}
-    rows = [len(table) for table in TABLES]
+    rows = [len(TABLES[0]) - 1 + person.rows] * (1 + person.parties)
     wishes = {"noise": "distributed", "privacy": privacy, "theta": TINY, "frontier_theta": TINY}
+    wishes |= {"rows_per_person": person.rows, "parties_per_person": person.parties}
+    wishes |= {"insiders": 1} if person.parties > 1 else {}
     terms = terms_of(SCHEMA, rows, EPSILON, **(METHODS[method] | wishes | options))
-    attack, runs = Attack(terms), SLOW_RUNS if method in SLOW else RUNS
+    attack, runs = Attack(terms, person), SLOW_RUNS if method in SLOW else RUNS
     return Quantity(
         terms.price(ATTACKED),
         terms.delta(ATTACKED),

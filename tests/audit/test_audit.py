@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.audit import totals
 from tests.audit.bounds import Tally, lower_limit, upper_limit
-from tests.audit.catalogue import BROKEN, RELEASED, Entry
+from tests.audit.catalogue import BROKEN, PERSON, RELEASED, Entry
 from tests.audit.laws import gaussian, laplace, polya, spent
 from tests.statistical.goodness import FALSE_ALARM
 
@@ -26,6 +27,16 @@ def test_nothing_that_is_released_is_worth_more_than_its_price(entry: Entry) -> 
 def test_every_broken_variant_is_found_out(entry: Entry) -> None:
     finding = entry.audited(is_long=False, doubt=FALSE_ALARM)
     assert finding.bound > float(Fraction(finding.price)), finding
+
+
+@pytest.mark.parametrize("privacy", ["pure", "zcdp"])
+@pytest.mark.parametrize("said", [totals.Person(1, 2), totals.Person(2, 2), totals.Person(3, 1)], ids=str)
+def test_the_exact_law_charges_a_person_with_more_rows_than_the_plan_says_beyond_the_price(
+    said: totals.Person, privacy: str
+) -> None:
+    understated = totals.total("distributed", privacy, True, PERSON, said)
+    assert understated.exact is not None
+    assert understated.exact > float(understated.price)
 
 
 class TestBounds:

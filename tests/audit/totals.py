@@ -10,6 +10,7 @@ knows all other rows.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,7 @@ from crypto.paillier_secret import SecretKey
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
 from protocol.privacy.noise_modes import Distributed, NoiseMode
+from protocol.run.agreement import agree
 from protocol.tables.counting import Rows
 from tests.audit.bounds import Scores
 from tests.audit.laws import Noise, shares, spent
@@ -36,21 +38,37 @@ DELTA = Fraction(1, 10**5)
 STEP = "correlations"
 
 
+@dataclass(frozen=True)
+class Person:
+    """How many rows a person has at each of how many parties: all of them move together."""
+
+    rows: int = 1
+    parties: int = 1
+
+    @property
+    def all_rows(self) -> int:
+        return self.rows * self.parties
+
+
+ONE_ROW = Person()
+
+
 @lru_cache(maxsize=1)
 def secret() -> SecretKey:
     return SecretKey.generate(SMALL_BITS)
 
 
-def codes(second: bool) -> list[Any]:
-    """One row in every other cell."""
-    cells = np.arange(int(second), CELLS, 2)
+def codes(second: bool, rows: int = 1) -> list[Any]:
+    """So many rows in every other cell."""
+    cells = np.repeat(np.arange(int(second), CELLS, 2), rows)
     return [(cells // 64).astype(np.uint8), (cells % 64).astype(np.uint8)]
 
 
 def terms(noise: str, privacy: str, insiders: int = 1, **wishes: Any) -> Terms:
     """A plan whose first step counts one table of all cells, at epsilon 1 with pure privacy."""
     options = {"split": (1, 0, 0, 1), "delta": DELTA} if privacy == "zcdp" else {"split": (1, 0, 0, 1)}
-    return terms_of(WIDE, ROWS, 2, noise=noise, privacy=privacy, insiders=insiders, **(options | wishes))
+    rows = [count * wishes.get("rows_per_person", 1) for count in ROWS]
+    return terms_of(WIDE, rows, 2, noise=noise, privacy=privacy, insiders=insiders, **(options | wishes))
 
 
 @contextmanager
@@ -73,46 +91,56 @@ def remembered() -> Iterator[list[Vector]]:
         yield drawn
 
 
-def released(plan: Terms, second: bool) -> tuple[Vector, Vector]:
+def released(plan: Terms, second: bool, person: Person = ONE_ROW) -> tuple[Vector, Vector]:
     """What a pass releases beyond the other parties' rows, and the noise of the last party, the insider."""
+    rows, others = plan.plan.members[0].rows * 2 // CELLS, PARTIES - person.parties
+    moved = [codes(second, person.rows)] * person.parties
     with remembered() as drawn:
-        run = Driver(plan, [codes(second), *[codes(False)] * (PARTIES - 1)], secret(), entropy=True)
+        run = Driver(plan, [*moved, *[codes(False, rows)] * others], secret(), entropy=True)
         run.run_to(STEP).finish_step()
     (table,) = [found.table for found in run.state.knowledge.released]
-    others = Rows(plan.domain, codes(False)).table(table.variables)
-    return (table.counts - (PARTIES - 1) * others).ravel(), drawn[-1]
+    known = Rows(plan.domain, codes(False, rows)).table(table.variables)
+    return (table.counts - others * known).ravel(), drawn[-1]
 
 
-def without_own(plan: Terms, second: bool) -> Vector:
+def without_own(plan: Terms, second: bool, person: Person = ONE_ROW) -> Vector:
     """The same without the insider's noise. In `selected`, runs that did not keep its noise tell less and are left out.
 
     All pairs of cells of a run share whether the noise was kept. They are independent trials given that it was, which
     an insider tells by the variance.
     """
     while True:
-        found, own = released(plan, second)
+        found, own = released(plan, second, person)
         if plan.plan.noise != "selected" or np.var(found - own) < np.var(found):
             return found - own
 
 
-def scores(noise: Noise, seen: NDArray[np.int64]) -> Scores:
+def scores(noise: Noise, seen: NDArray[np.int64], rows: int = 1) -> Scores:
     """By how much each pair of cells speaks for the first table, where all noise but this is known."""
-    return noise.loss(seen[0::2]) - noise.loss(seen[1::2])
+    return noise.loss(seen[0::2], rows) - noise.loss(seen[1::2], rows)
 
 
-def total(noise: str, privacy: str, insider: bool) -> Quantity:
-    """A total as the curator sees it, or a party that knows its own noise."""
-    plan = terms(noise, privacy)
+def total(noise: str, privacy: str, insider: bool, person: Person = ONE_ROW, said: Person | None = None) -> Quantity:
+    """A total as the curator sees it, or a party that knows its own noise.
+
+    The plan says how many rows a person has: those that the person has, or on purpose `said`, which are fewer.
+    """
+    named = said or person
+    # The plan knows the rows that the parties hold: a plan that understates a person's rows does not change them.
+    plan = terms(noise, privacy, rows_per_person=person.rows, parties_per_person=named.parties)
+    if named.rows < person.rows:
+        plan = agree(plan.plan.model_copy(update={"rows_per_person": named.rows}), plan.schema, SMALL_BITS)
     step = plan.steps[1]
     drawing = plan.plan.noise_shares if noise == "selected" else PARTIES
     rate = plan.plan.definition.rate(step.budget)
     left = shares(privacy, noise, rate, drawing - insider, PARTIES - plan.plan.insiders)
 
     def attack(second: bool) -> Scores:
-        return scores(left, without_own(plan, second) if insider else released(plan, second)[0])
+        seen = without_own(plan, second, person) if insider else released(plan, second, person)[0]
+        return scores(left, seen, person.all_rows)
 
-    exact = spent(*left.table_losses(), float(step.delta(0)))
-    return Quantity(step.charge(0), step.delta(0), attack, exact)
+    exact = spent(*left.table_losses(person.all_rows), float(step.delta(0)))
+    return Quantity(step.charge(0), step.delta(0), attack, exact, is_broken=named != person)
 
 
 # A party's own tables: the updates of phase 3

@@ -7,7 +7,8 @@ from sqlalchemy import NullPool, create_engine, text
 
 from crypto.randomness import Stream
 from party.home.settings import Dataset
-from party.source import TWICE, check, load
+from party.persons import TWICE
+from party.source import check, load
 from protocol.errors import DataError
 from protocol.services.schema_lint import lint
 from protocol.tables.coding import BATCH

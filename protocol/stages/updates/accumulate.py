@@ -12,7 +12,7 @@ from crypto.randomness import Stream
 from protocol.errors import FailedCheck
 from protocol.messages.tasks import Contribution, Count, Reply, Task
 from protocol.plan.plan import Plan
-from protocol.plan.step import Step
+from protocol.plan.step import Step, lone_step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout, words_from_bytes, words_to_bytes
 from protocol.privacy.noise_modes import full_noise
@@ -31,8 +31,7 @@ from protocol.tables.marginal import Table
 
 class Accumulate(UpdateRule):
     def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
-        budget = plan.split[2]
-        return [Step(f"update/{k + 1}", "update", (k,), budget, {k: budget}) for k in everybody]
+        return [lone_step(plan, f"update/{k + 1}", "update", (k,), plan.split[2]) for k in everybody]
 
     @property
     def stages(self) -> tuple[Stage, ...]:

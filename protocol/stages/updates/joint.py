@@ -18,9 +18,9 @@ from protocol.stages.updates.rule import UpdateRule
 
 
 class Joint(UpdateRule):
-    def steps(self, plan: Plan, everybody: tuple[int, ...]) -> list[Step]:
+    def steps(self, plan: Plan, _everybody: tuple[int, ...]) -> list[Step]:
         share = plan.split[2] / plan.rounds
-        return [shared_step(f"update/{r + 1}", "update", everybody, share) for r in range(plan.rounds)]
+        return [shared_step(plan, f"update/{r + 1}", "update", share) for r in range(plan.rounds)]
 
     @property
     def stages(self) -> tuple[Stage, ...]:

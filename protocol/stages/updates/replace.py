@@ -38,7 +38,14 @@ class Replace(UpdateRule):
         # not hold. All these exposures are charged when the first is made (protocol/papers.md, no. 5).
         budget = plan.split[2]
         return [
-            Step(f"update/{k + 1}", "update", (k - 1, k) if k else (k,), budget, {k: (plan.parties - k) * budget})
+            Step(
+                f"update/{k + 1}",
+                "update",
+                (k - 1, k) if k else (k,),
+                plan.alone(budget),
+                {k: (plan.parties - k) * budget},
+                is_alone=True,
+            )
             for k in everybody
         ]
 

@@ -11,7 +11,7 @@ from protocol.errors import CURATOR, FailedCheck
 from protocol.exact import allocate
 from protocol.messages.tasks import Place, Task
 from protocol.plan.plan import Plan
-from protocol.plan.step import Step, shared_step
+from protocol.plan.step import Step, lone_step, shared_step
 from protocol.plan.terms import Terms
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
@@ -35,10 +35,10 @@ class Turns(UpdateRule):
         picks, passes = plan.split[2] * OF_PICKS, plan.split[2] * (1 - OF_PICKS)
         budgets = allocate(passes, tables) if tables else ()
         counting = [
-            shared_step(f"update/{number + 1}", "update", everybody, budget, most)
+            shared_step(plan, f"update/{number + 1}", "update", budget, most)
             for number, (budget, most) in enumerate(zip(budgets, tables, strict=True))
         ]
-        turns = [Step(f"frontier/{party + 1}", "frontier", (party,), picks, {party: picks}) for party in picking]
+        turns = [lone_step(plan, f"frontier/{party + 1}", "frontier", (party,), picks) for party in picking]
         found = counting[: len(counting) - len(picking) + 1] if picking else counting
         for turn, following in zip(turns, [*counting[len(found) :], None], strict=True):
             found += [turn] if following is None else [turn, following]

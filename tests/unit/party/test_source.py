@@ -7,7 +7,8 @@ import duckdb
 import pytest
 
 from party.home.settings import Dataset
-from party.source import TWICE, UNNAMED, check, load
+from party.persons import TWICE, UNNAMED
+from party.source import check, load
 from protocol.errors import DataError
 from protocol.tables.coding import Problem
 from protocol.tables.schema import Schema
@@ -112,7 +113,7 @@ def test_a_person_has_one_row(tmp_path, write):
     rows = [*ROWS, ["p1", "m", "1", "", "12", "true"], ["", "m", "1", "", "12", "true"], ["p2", "f", "1", "", "12", ""]]
     source = write(tmp_path, rows).model_copy(update={"person_key": "id"})
     message = refusal(tmp_path, source)
-    assert re.search(f', {ROW_4}, column "id": {TWICE}; correct it$', message)
+    assert re.search(f', {ROW_4}, column "id": {TWICE}; correct it, or set rows_per_person in party.toml$', message)
     assert check(tmp_path, source, SCHEMA).problems == (Problem("id", TWICE, 2), Problem("id", UNNAMED, 1))
     fine = write_csv(tmp_path).model_copy(update={"person_key": "id"})
     assert loaded(tmp_path, fine) == CODES

@@ -118,9 +118,9 @@ def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The homes whose tables are read from now on, in order."""
     readings, read = [], source.load
 
-    def counted(folder, dataset, schema):
+    def counted(folder, *more):
         readings.append(folder)
-        return read(folder, dataset, schema)
+        return read(folder, *more)
 
     monkeypatch.setattr(source, "load", counted)
     return readings

@@ -12,7 +12,8 @@ from curator.experiments.messy_data import HEADER, SCHEMA
 from curator.operator.dictionaries.files import read_dictionary
 from curator.subn import main
 from party.home.settings import Dataset
-from party.source import TWICE, check, load
+from party.persons import TWICE
+from party.source import check, load
 from protocol.services.schema_draft import Described, LeftOut
 from protocol.services.schema_lint import lint
 from protocol.tables.schema import Schema

@@ -271,7 +271,12 @@ def test_an_offer_says_what_is_wrong_with_it(desk: Desk) -> None:
         good = {"schema": BITS.to_json(), "rows": 31}
         assert (await api.party(0, "PUT", "/v1/offers/rows", good)).status_code == 204
         listed = (await api.operator("GET", "/v1/parties")).json()["items"][0]
-        assert listed["offers"] == [{"dataset": "rows", "schema": BITS.hash, "rows": 31}]
+        told = {"dataset": "rows", "schema": BITS.hash, "rows": 31}
+        assert listed["offers"] == [told | {"rows_per_person": None}]
+        assert (await api.party(0, "PUT", "/v1/offers/rows", good | {"rows_per_person": 3})).status_code == 204
+        listed = (await api.operator("GET", "/v1/parties")).json()["items"][0]
+        assert listed["offers"] == [told | {"rows_per_person": 3}]
+        refused(await api.party(0, "PUT", "/v1/offers/rows", good | {"rows_per_person": 0}), 422, "rows_per_person")
         refused(await api.party(0, "PUT", "/v1/offers/rows", good | {"rows": 0}), 422, "body.rows")
         refused(await api.party(0, "PUT", "/v1/offers/rows", good | {"schema": "{}"}), 422, "attributes")
         refused(await api.party(0, "PUT", "/v1/offers/a%2Fb", good), 404)

@@ -317,5 +317,6 @@ def test_the_report_says_what_was_spent(desk):
     desk.finish(run)
     report = json.loads((desk.orchestrator.folder(run) / "report.json").read_text())
     phases = {"joining": "0", "correlations": "5/2", "initial": "15/2", "update": "5", "parameters": "35"}
-    assert report["parties"][0] == {"name": "party-1", "rows": 30, "spent": "50", "delta": "0", "phases": phases}
+    told = {"name": "party-1", "rows": 30, "rows_per_person": None, "spent": "50", "delta": "0", "phases": phases}
+    assert report["parties"][0] == told
     assert BITS.names == tuple(sorted({edge["attribute"] for edge in report["network"]}))

@@ -1,6 +1,9 @@
 """Invitations that a party cannot accept, and what it says then."""
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from party.answering import invitation
 from party.answering.answering import Answering
@@ -146,3 +149,51 @@ def test_a_data_set_that_went_away_after_the_invitation_is_refused(tmp_path, fak
     party.home.settings.write_text(text)
     party.killed().turns()
     assert fake.runs[RUN].reason == "this party no longer has the data set 'patients'"
+
+
+def invited(tmp_path, fake, setting, terms):
+    """A party whose data set has this setting, invited to a run of these terms."""
+    home = make_home(tmp_path / "home", 0, fake)
+    home.settings.write_text(home.settings.read_text().replace("epsilon_total", f"{setting}\nepsilon_total", 1))
+    fake.start(terms)
+    return Party(home, 0, fake)
+
+
+def test_a_plan_for_persons_with_several_rows_needs_a_person_key_or_the_owner_s_word(tmp_path, fake):
+    party = invited(tmp_path, fake, "", run_terms(rows_per_person=3))
+    assert refused_because(party, fake) == (
+        "the plan is for persons with up to 3 rows, and the data set of party-1 names no person key: its data owner "
+        "sets person_key in party.toml, or rows_per_person if nobody has more rows"
+    )
+
+
+def test_the_owner_s_word_is_taken_up_to_what_the_plan_protects(tmp_path, fake):
+    party = invited(tmp_path, fake, "rows_per_person = 3", run_terms(rows_per_person=3))
+    party.turns()
+    assert fake.runs[RUN].ended is None
+    assert party.ledger.reserved("patients") == 1
+
+
+def test_a_plan_that_protects_fewer_rows_than_the_owner_s_word_is_refused(tmp_path, fake):
+    party = invited(tmp_path, fake, "rows_per_person = 4", run_terms(rows_per_person=3))
+    assert refused_because(party, fake) == (
+        "persons have up to 4 rows at party-1, the plan protects 3: ask for a plan with rows_per_person=4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "said", "words"),
+    [
+        ("", 1, "has no person key, the plan says at most 1 row per person"),
+        ('person_key = "a"\nrows_per_person = 3', None, "has at most 3 rows per person, the plan says no person key"),
+        ('person_key = "a"', 2, "has at most 1 row per person, the plan says at most 2 rows per person"),
+    ],
+)
+def test_a_plan_that_says_otherwise_how_rows_are_bounded_is_refused(tmp_path, fake, setting, said, words):
+    terms = run_terms(rows_per_person=3)
+    first, *others = terms.plan.members
+    members = (first.model_copy(update={"rows_per_person": said}), *others)
+    terms = replace(terms, plan=terms.plan.model_copy(update={"members": members}))
+    party = invited(tmp_path, fake, setting, terms)
+    reason = refused_because(party, fake)
+    assert reason == f"party-1 {words}: offer the data set again, then ask for a new plan"

@@ -216,7 +216,8 @@ def test_a_peer_is_noted_only_under_the_fingerprint_that_its_owner_told(fake, ho
 
 
 def test_check_says_every_problem(fake, home, told):
-    assert told("check", "--home", home)[1] == f"patients: 4 rows fit\n{READ}curator: not enrolled yet\n"
+    persons = "  rows per person: not checked: no person key\n"
+    assert told("check", "--home", home)[1] == f"patients: 4 rows fit\n{READ}{persons}curator: not enrolled yet\n"
     enrolled(told, fake, home)
     assert told("check", "--home", home)[1].endswith(f"curator: {URL} answers, and knows North\n")
     table = home / "patients.csv"

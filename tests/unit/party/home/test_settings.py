@@ -53,12 +53,12 @@ def test_a_name_that_cannot_be_seen_is_not_noted(home):
 
 def test_what_the_template_has_commented_out_can_be_switched_on(home):
     lines = template().replace('source = "patients.csv"  ', 'source = "sqlite:///p.db"  ')
-    for start in ("query", "person_key", "[peers", "fingerprint"):
+    for start in ("query", "person_key", "rows_per_person", "[peers", "fingerprint"):
         lines = lines.replace(f"# {start}", start)
     home.settings.write_text(lines)
     settings = load(home)
     patients = settings.datasets["patients"]
-    assert (patients.person_key, patients.is_database) == ("patient_id", True)
+    assert (patients.person_key, patients.rows_per_person, patients.is_database) == ("patient_id", 3, True)
     assert patients.query == "SELECT * FROM patients WHERE consent"
     assert settings.peers["South Hospital"].fingerprint == PRINT
 

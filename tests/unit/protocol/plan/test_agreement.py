@@ -315,3 +315,38 @@ def test_more_charges_than_can_be_worked_out_are_refused(monkeypatch):
     monkeypatch.setattr("protocol.run.agreement.MOST_CHARGES", 3 * len(BITS.attributes) - 1)
     monkeypatch.setattr("protocol.run.agreement.terms_of", None)
     assert "whose product" in refusal(plan_of())
+
+
+def bounded(plan: Plan, *bounds: int | None) -> Plan:
+    members = zip(plan.members, bounds, strict=True)
+    return changed(plan, members=tuple(one.model_copy(update={"rows_per_person": bound}) for one, bound in members))
+
+
+def test_a_plan_protects_as_many_rows_as_a_party_has_of_a_person():
+    assert refusal(bounded(plan_of(rows_per_person=2), 1, 3, None)) == (
+        "party-2 has up to 3 rows per person, the plan protects 2: ask for rows_per_person=3, or for an offer of fewer"
+    )
+    agree(bounded(plan_of(rows_per_person=3), 1, 3, None), BITS, SMALL_BITS)
+
+
+def test_nobody_has_rows_at_more_parties_than_there_are():
+    assert refusal(changed(plan_of(), parties_per_person=4)) == (
+        "parties_per_person is 4, and the plan has 3 parties: nobody can have rows at more"
+    )
+
+
+def test_replace_is_for_persons_at_one_party():
+    plan = plan_of(update="replace", insiders=0, split=(SOME, SOME, NOTHING, SOME))
+    assert "update=replace is priced for persons with rows at one party" in refusal(changed(plan, parties_per_person=2))
+
+
+def test_plans_without_a_word_about_persons_are_as_they_were():
+    """Older releases make such plans, and both must work out the same hash."""
+    plan = plan_of()
+    assert "per_person" not in plan.model_dump_json()
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+    several = bounded(plan_of(rows_per_person=3, parties_per_person=2), 3, None, 1)
+    found = Plan.model_validate_json(several.model_dump_json())
+    assert (found.rows_per_person, found.parties_per_person) == (3, 2)
+    assert [member.rows_per_person for member in found.members] == [3, None, 1]
+    assert len({plan.hash(), several.hash(), changed(several, parties_per_person=1).hash()}) == 3

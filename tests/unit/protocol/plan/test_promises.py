@@ -2,13 +2,14 @@
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.plan.promises import about_one_person, odds_factor, owners_conditions, promises, protected_from
+from protocol.plan.promises import People, about_one_person, odds_factor, owners_conditions, promises, protected_from
 from tests.support.small_runs import plan_of
 
 
@@ -87,3 +88,46 @@ def test_odds_are_compared_with_other_values_of_the_same_row(epsilon: Fraction, 
 def test_what_is_over_is_told_as_it_was() -> None:
     assert "has left" in about_one_person(Fraction(1), Fraction(0), is_over=True)
     assert "Nothing that depends on anybody's row left" in about_one_person(Fraction(0), Fraction(0), is_over=True)
+
+
+@pytest.mark.parametrize(
+    ("people", "words"),
+    [
+        (
+            People(),
+            "Every person has one row, at one party. Anyone with several rows, or with rows at several parties,",
+        ),
+        (People(3), "Every person has at most 3 rows, at one party. Anyone with more rows, or with rows at several"),
+        (People(3, 2), "Every person has at most 3 rows, at each of at most 2 parties. Anyone with more rows, or with"),
+        (
+            People(1, 2),
+            "Every person has one row, at each of at most 2 parties. Anyone with several rows, or with rows",
+        ),
+    ],
+)
+def test_owners_read_for_whom_the_promise_holds_and_whether_that_was_checked(people: People, words: str) -> None:
+    told = owners_conditions(1, people)
+    assert told[1].startswith(words)
+    assert told[2].startswith("Rows per person at your hospital: not checked: no person key.")
+    checked = owners_conditions(1, replace(people, is_checked=True))[2]
+    assert checked.startswith("Rows per person at your hospital: checked, by your column of person keys.")
+
+
+def test_a_plan_says_at_which_parties_rows_per_person_were_checked() -> None:
+    plan = plan_of(rows_per_person=3, parties_per_person=2)
+    members = [
+        one.model_copy(update={"rows_per_person": bound}) for one, bound in zip(plan.members, (3, None, 1), strict=True)
+    ]
+    told = promises(plan.model_copy(update={"members": tuple(members)}))
+    assert "the values of one person's rows (at most 3 rows, at each of at most 2 parties)" in told[0].text
+    assert told[2].text == "This holds for everybody who has at most 3 rows, at each of at most 2 parties."
+    assert told[2].condition.startswith(
+        "Rows per person: checked, by person keys, at party-1, party-3; not checked: no person key at party-2."
+    )
+    assert "one person's rows change" in told[1].text
+
+
+def test_of_many_parties_few_are_named() -> None:
+    told = promises(plan_of(rows=(10,) * 14))[2].condition
+    assert "party-10 and 4 more" in told
+    assert "party-11" not in told

@@ -81,3 +81,12 @@ def test_very_many_columns_are_told_what_to_expect():
     assert not any("very many" in one for one in reasons(guided(schema=few)))
     for wishes in ({"method": "independent"}, {"preset": "paper"}):
         assert any("very many" in one for one in reasons(terms_of(bits, ROWS, **wishes)))
+
+
+@pytest.mark.parametrize("method", ["guided", "independent"])
+def test_the_price_of_several_rows_per_person_is_told(method):
+    several = reasons(terms_of(MIXED, method=method, rows_per_person=3, parties_per_person=2))
+    assert several[-1] == (
+        "A person may have 3 rows at each of 2 parties, so the noise has to hide 6 rows of a person instead of 1."
+    )
+    assert not any("A person may have" in reason for reason in reasons(terms_of(MIXED, method=method)))
