@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.prediction [--settings N] [--workers N] [--tuning]
 
-Without `--tuning` only tables are used on which no constant of the prediction was set. Runs are kept in
+Without `--tuning`, settings are used on which the range was not set (`prediction.md` says which tables are new). Runs are kept in
 build/prediction and are not repeated; predictions are made anew each time.
 """
 
