@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.prediction [--settings N] [--workers N] [--tuning]
 
-Without `--tuning`, settings are used on which the range was not set (`prediction.md` says which tables are new). Runs are kept in
-build/prediction and are not repeated; predictions are made anew each time.
+Without `--tuning`, settings are used on which the range was not set (`prediction.md` says which tables are new).
+Runs are kept in build/prediction and are not repeated; predictions are made anew each time.
 """
 
 import argparse
