@@ -16,7 +16,11 @@ COPY curator curator
 # The packages' own tests are not run here, and nothing imports them.
 RUN /opt/tools/bin/pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir /wheels . \
  && /opt/tools/bin/pip --python /opt/dp-subn install --quiet --no-index --no-deps /wheels/*.whl \
- && find /opt/dp-subn -type d -name tests -prune -exec rm -r {} +
+ && find /opt/dp-subn -type d -name tests -prune -exec rm -r {} + \
+ # Of Arrow, Parquet files alone are read and written here: its network protocol and clouds are a third of its size.
+ && cd /opt/dp-subn/lib/python3.*/site-packages/pyarrow \
+ && rm -r include libarrow_flight* libarrow_python_flight* libarrow_s3* _flight* _s3fs* _gcsfs* _azurefs* _hdfs* _orc* \
+ && find . -name '*.p[yx]x' -o -name '*.px[di]' | xargs rm
 
 # The base without what only installing software needs; licences and the list of packages stay, for scanners.
 FROM docker.io/library/python:3.11-slim AS system

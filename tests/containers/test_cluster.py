@@ -23,7 +23,7 @@ CURATOR = "sample-curator"
 SERVICES = (CURATOR, *HOSPITALS)
 AWAY_SECONDS = 60
 ROWS = 5000
-LARGEST_IMAGE = 350_000_000
+LARGEST_IMAGE = 470_000_000  # a third of it reads and writes Parquet (pyarrow, duckdb)
 ENDS = ("finished", "failed", "cancelled", "refused", "timed_out")
 # Tries to connect to each place, and says what came of it.
 PROBE = """
