@@ -65,10 +65,10 @@ class Worker:
     async def start(self) -> None:
         """Compare the ledger with the log and the curator's receipts, then deliver what a kill kept back."""
         check_own_books(self._opened)
+        self._answering.tidy()  # at once: rows of runs that are over wait for no curator
         self._heard(await self._curator.clock_difference())
         receipts = await self._look_at_receipts()
         open_runs = await self._settle()
-        self._answering.tidy()
         for outgoing in self._answering.undelivered(receipts, open_runs):
             with suppress(Declined):  # a curator that was set back will ask for the answer again
                 await self._deliver(outgoing)

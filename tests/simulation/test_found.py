@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.simulation.schedules import CURATOR, Death, Full, Schedule
+from tests.simulation.schedules import CURATOR, Death, Full, Jump, Schedule
 from tests.simulation.trial import judge
 from tests.simulation.world import staged
 
@@ -21,6 +21,10 @@ FOUND: Mapping[str, Schedule] = {
     ),
     "a joined run without frozen rows": Schedule(
         "dp-ccbn, distributed", (Death("party-1", "rename", 1, "torn", 0, 0.5),)
+    ),
+    "rows of a run that was over stayed until the curator could be reached": Schedule(
+        "replace, local",
+        (Jump(CURATOR, 49, -310, 5.0), Death("party-2", "checkpoint", 2, "after", 0.7, 0.5)),
     ),
 }
 
