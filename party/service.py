@@ -22,6 +22,7 @@ from party.curator_link.client import Curator
 from party.curator_link.way import way_to
 from party.errors import SettingsError
 from party.files import write_file
+from party.home.backup import remove_draft
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.lock import served_alone
@@ -40,6 +41,7 @@ def serve(home: Home, log: Log, **seams: Any) -> None:
     `seams` are passed to `client.Curator`.
     """
     with served_alone(home.lock), open_home(home) as opened:
+        remove_draft(home)
         _check_accounts(opened, log)
         with _listening(opened) as listener:
             asyncio.run(_serve(opened, listener, log, seams))
