@@ -20,10 +20,9 @@ _LOOKS = str.maketrans(
     "ABESIJKMHOPCTYXlaeopcyxijsdhlqwkmthbrbABEZHIKMNOPTYXabyeiknoptuxwnolzsbll",
 )
 # What Unicode calls the Latin letters of phonetics and of other languages, beside the letter that each looks like.
-_KINDS_OF_LETTERS = frozenset(
-    "LATIN LETTER SMALL CAPITAL SCRIPT DOTLESS OPEN BARRED INSULAR VISIGOTHIC BLACKLETTER LENIS LONG-LEGGED "
-    "NEGATIVE SQUARED CIRCLED".split()
-)
+_KINDS_OF_LETTERS = frozenset({"LATIN", "LETTER", "SMALL", "CAPITAL", "SCRIPT", "DOTLESS", "OPEN", "BARRED"}) | {
+    *("INSULAR", "VISIGOTHIC", "BLACKLETTER", "LENIS", "LONG-LEGGED", "NEGATIVE", "SQUARED", "CIRCLED")
+}
 _LOOKS_OF_NAMES = {"ALPHA": "a", "IOTA": "i", "UPSILON": "u", "BETA": "b", "OMEGA": "w", "CHI": "x"}
 _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))  # of letters that pass for one
 

@@ -174,7 +174,9 @@ def _ledger_without_secrets(path: Path) -> bytes:
             target.execute("VACUUM")  # nor are they in pages that are free
             return target.serialize()
     except sqlite3.Error as error:
-        raise LedgerError(f"{path} cannot be copied ({error}): nothing was written; `subn-party doctor` looks") from error
+        raise LedgerError(
+            f"{path} cannot be copied ({error}): nothing was written; `subn-party doctor` looks"
+        ) from error
 
 
 def _copy_at_one_moment(path: Path, target: sqlite3.Connection, locking: str = "NORMAL") -> None:

@@ -16,7 +16,9 @@ def test_a_formula_becomes_a_text(text):
     assert as_text(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", ["", "a", "-5", "+1.5e3", "-0.25", "5-6", "a=1", "'=1", "(+)", "a;b", "a;-5", "a\t(=1)", "a; '=1"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "-5", "+1.5e3", "-0.25", "5-6", "a=1", "'=1", "(+)", "a;b", "a;-5", "a\t(=1)", "a; '=1"]
+)
 def test_a_text_and_a_number_stay_as_they_are(text):
     assert not is_formula(text)
     assert as_text(text) == text
@@ -27,7 +29,7 @@ def test_a_text_and_a_number_stay_as_they_are(text):
     [
         ("b;=1+1", "b;'=1+1"),
         ("b\t@x;-y", "b\t'@x;'-y"),
-        ('b; "=1+1"', "b;' \"=1+1\""),
+        ('b; "=1+1"', 'b;\' "=1+1"'),
         ("two\n=lines", "two\n'=lines"),
         ("two\r\n+lines", "two\r\n'+lines"),
         ("\t=1", "\t'=1"),
