@@ -235,11 +235,14 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _place(folder: Path, name: str, data: bytes) -> None:
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise Unreadable(f"the backup names a file outside the home ({path.name}): nothing was restored")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_file(path, data)
+    try:
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder.resolve()):
+            raise Unreadable(f"the backup names a file outside the home ({path.name}): nothing was restored")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, data)
+    except (ValueError, FileExistsError, IsADirectoryError, NotADirectoryError):
+        raise Unreadable(f"the backup names {name!r}, which can be no file: nothing was restored") from None
 
 
 def _digest_of(file: Path) -> str:

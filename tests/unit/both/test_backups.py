@@ -27,6 +27,7 @@ from party.books.reconciliation import forgotten, unlogged
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.home import backup, keys
 from party.home.layout import Home
+from protocol.exact import canonical_json
 from tests.support.curator import Desk
 from tests.support.party import account
 
@@ -193,18 +194,39 @@ def test_a_file_that_is_no_whole_backup_is_refused(home, file, tmp_path):
     assert not new.ledger.exists()
 
 
+def hostile(home: Home, file: Path, *names: str) -> Path:
+    """A backup whose list of contents fits these further files."""
+    data = {"ledger.db": home.ledger.read_bytes()} | dict.fromkeys(names, b"x")
+    files = {name: sha256(content).hexdigest() for name, content in data.items()}
+    contents = {"kind": "dp-subn party", "version": 1, "made": "", "party": None, "files": files}
+    return written(file, data | {"backup.json": canonical_json(contents)})
+
+
 def test_no_file_outside_the_home_is_written(home, tmp_path):
     """A backup is only as honest as who had it."""
     outside = tmp_path / "outside"
-    data = {"ledger.db": home.ledger.read_bytes(), "../outside": b"x"}
-    from protocol.exact import canonical_json
+    for name in ("../outside", str(outside)):
+        with pytest.raises(Unreadable, match="outside the home"):
+            backup.restore(Home(tmp_path / "new"), hostile(home, tmp_path / "evil", name))
+        assert not outside.exists()
 
-    files = {name: sha256(content).hexdigest() for name, content in data.items()}
-    contents = {"kind": "dp-subn party", "version": 1, "made": "", "party": None, "files": files}
-    written(tmp_path / "evil", data | {"backup.json": canonical_json(contents)})
-    with pytest.raises(Unreadable, match="outside the home"):
+
+@pytest.mark.parametrize("names", [(".",), ("keys", "keys/identity.json"), ("ledger.db/x",)])
+def test_a_name_that_can_be_no_file_is_refused(home, tmp_path, names):
+    with pytest.raises(Unreadable, match="can be no file: nothing was restored"):
+        backup.restore(Home(tmp_path / "new"), hostile(home, tmp_path / "evil", *names))
+    assert not Home(tmp_path / "new").ledger.exists()
+    assert not Home(tmp_path / "new").draft.exists()
+
+
+def test_a_link_in_a_backup_is_refused_and_makes_none(home, tmp_path):
+    with tarfile.open(tmp_path / "evil", "w:gz") as archive:
+        link = tarfile.TarInfo("keys")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+        archive.addfile(link)
+    with pytest.raises(Unreadable, match="no backup of a party"):
         backup.restore(Home(tmp_path / "new"), tmp_path / "evil")
-    assert not outside.exists()
+    assert not (tmp_path / "new" / "keys").exists()
 
 
 # A curator's
