@@ -60,7 +60,7 @@ class SchemaEntry(Told):
 
 class AddedSchema(SchemaEntry):
     like_formulas: Annotated[
-        list[str], Field(description="names and values that a spreadsheet takes for formulas (the first of them)")
+        list[str], Field(description="texts that a spreadsheet takes for formulas (the first of them)")
     ]
 
 

@@ -22,9 +22,11 @@ from party.curator_link.client import Curator
 from party.curator_link.way import way_to
 from party.errors import SettingsError
 from party.files import write_file
+from party.home.backup import remove_draft
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.lock import served_alone
+from party.home.modes import close_to_others
 from party.home.settings import pinned_ca
 from party.home.tokens import METRICS_TOKEN_FILE, token_of
 from party.logs import Log, places
@@ -40,6 +42,9 @@ def serve(home: Home, log: Log, **seams: Any) -> None:
     `seams` are passed to `client.Curator`.
     """
     with served_alone(home.lock), open_home(home) as opened:
+        remove_draft(home)
+        if closed := close_to_others(home):
+            log("closed to others", files=[path.name for path in closed])
         _check_accounts(opened, log)
         with _listening(opened) as listener:
             asyncio.run(_serve(opened, listener, log, seams))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 from unicodedata import category, normalize
+from unicodedata import name as name_of
 
 # Controls, invisible formatting (directions of writing, zero width), surrogates, private characters, line separators.
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
@@ -15,9 +16,15 @@ _FIRST_ASTRAL = 0x10000
 _DIACRITICS = range(0x300, 0x370)
 # Cyrillic and Greek letters and digits, above the Latin letters for which they can be taken; for the eye, not complete.
 _LOOKS = str.maketrans(
-    "АВЕЅІЈКМНОРСТУХӀаеорсухіјѕԁһӏԛԝкмтнвгьΑΒΕΖΗΙΚΜΝΟΡΤΥΧαβγικνορτυχωη01|ı",
-    "ABESIJKMHOPCTYXlaeopcyxijsdhlqwkmthbrbABEZHIKMNOPTYXabyiknoptuxwnolli",
+    "АВЕЅІЈКМНОРСТУХӀаеорсухіјѕԁһӏԛԝкмтнвгьΑΒΕΖΗΙΚΜΝΟΡΤΥΧαβγεικνορτυχωη01258|ǀ",
+    "ABESIJKMHOPCTYXlaeopcyxijsdhlqwkmthbrbABEZHIKMNOPTYXabyeiknoptuxwnolzsbll",
 )
+# What Unicode calls the Latin letters of phonetics and of other languages, beside the letter that each looks like.
+_KINDS_OF_LETTERS = frozenset({"LATIN", "LETTER", "SMALL", "CAPITAL", "SCRIPT", "DOTLESS", "OPEN", "BARRED"}) | {
+    *("INSULAR", "VISIGOTHIC", "BLACKLETTER", "LENIS", "LONG-LEGGED", "NEGATIVE", "SQUARED", "CIRCLED")
+}
+_LOOKS_OF_NAMES = {"ALPHA": "a", "IOTA": "i", "UPSILON": "u", "BETA": "b", "OMEGA": "w", "CHI": "x"}
+_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))  # of letters that pass for one
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -56,9 +63,22 @@ def alike(name: str, others: Iterable[str]) -> list[str]:
 @lru_cache(maxsize=4096)
 def _seen(name: str) -> str:
     """What is left of a name at a glance."""
-    parts = normalize("NFKD", name).translate(_LOOKS).casefold()
+    parts = "".join(map(_look, normalize("NFKD", name))).translate(_LOOKS).casefold()
     letters = (one for one in parts if category(one)[0] in "LMN" and ord(one) not in _DIACRITICS)
-    return "".join(letters).replace("i", "l").replace("rn", "m").replace("vv", "w")
+    seen = "".join(letters).replace("i", "l")
+    for pair, letter in _PAIRS:
+        seen = seen.replace(pair, letter)
+    return seen
+
+
+def _look(character: str) -> str:
+    """The plain letter that a Latin letter looks like, by its name in Unicode; any other character as it is."""
+    words = name_of(character, "").partition(" WITH ")[0].split()
+    if character.isascii() or "LATIN" not in words:
+        return character
+    rest = [word for word in words if word not in _KINDS_OF_LETTERS]
+    found = _LOOKS_OF_NAMES.get(rest[0], rest[0]) if len(rest) == 1 else ""
+    return found if len(found) == 1 else character
 
 
 def _escape(character: str) -> str:

@@ -156,6 +156,12 @@ class Registry:
                 .values(revoked=self.clock())
             )
 
+    def enrolled(self, name: str) -> int:
+        """Return when the present holder of this name enrolled. Changed keys leave that time as it is."""
+        with self.store.reading() as db:
+            found: int = db.execute(select(parties.c.enrolled).where(parties.c.name == name)).scalar_one()
+            return found
+
     def parties(self, limit: int = -1, after: str = "") -> list[PartyRecord]:
         """List parties by name. `after` is the last name of the previous page."""
         query = select(parties).where(parties.c.name > after).order_by(parties.c.name)

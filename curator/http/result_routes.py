@@ -59,6 +59,7 @@ def table_csv(request: Request, caller: Anybody, run: Run, service: TheService, 
     folder, terms = _finished(service, run)
     if caller is not None:
         _check_party(caller, terms, rows)
+        _check_holder(service, caller, run)
         # The curator signs the digest that the manifest names: no table is held in memory for its signature.
         request.state.body_digest = (service.views.record(run).outputs or {})[TABLE]
         return _streamed(published_chunks(_present(folder / TABLE)), TABLE, _CSV)
@@ -127,6 +128,15 @@ def _check_party(party: str, terms: Terms, rows: int | None) -> None:
         )
     if rows is not None:
         raise Forbidden("parties fetch the published table: leave rows out")
+
+
+def _check_holder(service: Service, party: str, run: str) -> None:
+    """Refuse a party that has enrolled under this name after the run began, such as one after a revocation."""
+    if service.registry.enrolled(party) > service.views.record(run).created:
+        raise Forbidden(
+            f"{party} enrolled anew after this run began, and whoever held the name then took part: ask the operator "
+            "for the table"
+        )
 
 
 def _download(path: FilePath, media_type: str, disposition: str = "attachment") -> FileResponse:

@@ -33,6 +33,7 @@ from party.curator_link.way import Way, inspector, way_to
 from party.home import keys, settings, tokens
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
+from party.home.modes import open_to_others
 from party.home.page_address import Local
 from party.home.settings import CuratorSettings, pinned_ca
 from party.rollback import WAY_OUT, earlier, earlier_words, lost, lost_by_log
@@ -70,18 +71,18 @@ def _versions() -> Iterator[Finding]:
 
 
 def _home(home: Home) -> Iterator[Finding]:
-    own = keys.load(home.keys)
+    held = keys.load(home.keys)
     with tempfile.TemporaryFile(dir=home.path) as file:
         file.write(b"writable?")
         file.flush()
     yield Finding("home", "ok", f"{home.path} is writable and has keys")
-    secrets = [home.path, home.keys, *home.keys.iterdir(), *home.path.glob(tokens.TOKEN_FILE)]
-    yield diagnosis.modes([str(path) for path in secrets if path.stat().st_mode & 0o077])
+    own = [home.path] if home.path.stat().st_mode & 0o077 else []
+    yield diagnosis.modes([str(path) for path in (*own, *open_to_others(home))])
     yield diagnosis.disk(shutil.disk_usage(home.path).free, str(home.path))
     if keys.has_successor(home.keys):
         yield Finding("keys", "warn", "a change of keys was interrupted", "finish it with `subn-party rotate`")
-    elif own.retired:
-        yield Finding("keys", "ok", f"changed {len(own.retired)} times")
+    elif held.retired:
+        yield Finding("keys", "ok", f"changed {len(held.retired)} times")
 
 
 def _tokens(home: Home) -> Iterator[Finding]:

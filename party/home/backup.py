@@ -7,15 +7,15 @@ A restored backup may be older than the last answers. It is refused on a home th
 starts on an older ledger stops until the missing answers have been charged (`party.rollback.check_not_rolled_back`).
 """
 
+import errno
 import gzip
 import os
 import shutil
 import sqlite3
 import tarfile
-import tempfile
 import zlib
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -35,6 +35,7 @@ from protocol.outside_json import read_json
 CONTENTS = "backup.json"
 _KIND, _VERSION = "dp-subn party", 1
 _SECRET_MODE = 0o600
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
 _WAY_OUT = (
     "If its ledger is damaged, move it away (ledger.db, ledger.db-wal, ledger.db-shm), restore again, and charge what "
@@ -48,18 +49,15 @@ def make(home: Home, file: Path) -> dict[str, Any]:
     if file.exists():
         raise SettingsError(f"{file} exists: backups are never overwritten; name a new file")
     found = settings.load(home)
-    with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
-        work = Path(folder)
-        members = {SETTINGS_FILE: home.settings.read_bytes()}
-        members |= {f"{home.keys.name}/{one.name}": one.read_bytes() for one in home.keys.glob("*.json")}
-        kept = [*_schemas(home, found), *([home.ca.name] if home.ca.exists() else [])]
-        members |= {name: (home.path / name).read_bytes() for name in kept}
-        # No line may be added between the two copies: the ledger tells how long the log is, and the log which answers
-        # the ledger has. Entries that only the ledger has are logged when the service starts.
-        with Audit(home.audit).locked():
-            members[home.audit.name] = _whole_lines(home.audit)
-            _copy_database(home.ledger, work / "ledger.db")
-        members[home.ledger.name] = (work / "ledger.db").read_bytes()
+    members = {SETTINGS_FILE: home.settings.read_bytes()}
+    members |= {f"{home.keys.name}/{one.name}": one.read_bytes() for one in home.keys.glob("*.json")}
+    kept = [*_schemas(home, found), *([home.ca.name] if home.ca.exists() else [])]
+    members |= {name: (home.path / name).read_bytes() for name in kept}
+    # No line may be added between the two copies: the ledger tells how long the log is, and the log which answers the
+    # ledger has. Entries that only the ledger has are logged when the service starts.
+    with Audit(home.audit).locked():
+        members[home.audit.name] = _whole_lines(home.audit)
+        members[home.ledger.name] = _ledger_without_secrets(home.ledger)
     contents = {
         "kind": _KIND,
         "version": _VERSION,
@@ -78,8 +76,7 @@ def restore(home: Home, file: Path) -> dict[str, Any]:
     """
     contents, members = _read(file)
     home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with served_alone(home.lock), tempfile.TemporaryDirectory(dir=home.path, prefix=".restore-") as folder:
-        work = Path(folder)
+    with served_alone(home.lock), _draft(home) as work:
         for name, data in members.items():
             _place(work, name, data)
         _refuse_newer(home, Home(work))
@@ -94,6 +91,22 @@ def restore(home: Home, file: Path) -> dict[str, Any]:
     with closing(Ledger.open(home.ledger)) as ledger:
         Audit(home.audit, heads=ledger).append("restored", made=str(contents["made"]), digest=_digest_of(file))
     return contents
+
+
+@contextmanager
+def _draft(home: Home) -> Iterator[Path]:
+    """A folder in the home for files that are not restored yet; what a kill left of an earlier draft goes first."""
+    remove_draft(home)
+    home.draft.mkdir(mode=0o700)
+    try:
+        yield home.draft
+    finally:
+        remove_draft(home)
+
+
+def remove_draft(home: Home) -> None:
+    """Remove what a restore that was killed has left: keys and a ledger."""
+    shutil.rmtree(home.draft, ignore_errors=True)
 
 
 def _refuse_newer(home: Home, copy: Home) -> None:
@@ -144,24 +157,25 @@ def _schemas(home: Home, found: settings.Settings) -> list[str]:
     return [name for name in inside if (home.path / name).is_file()]
 
 
-def _copy_database(path: Path, copy: Path) -> None:
-    """Copy the ledger as it is at one moment, even while another process writes to it."""
+def _ledger_without_secrets(path: Path) -> bytes:
+    """Return the ledger as it is at one moment, even while another process writes to it.
+
+    Privacy: the secrets behind the masks of active runs are left out; without the rows, nobody could go on with them.
+    The copy is made in memory, so that no disk holds them beside the home's, not even after a kill.
+    """
     if not path.exists():
         Ledger.open(path).close()
-    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE))
     try:
-        with closing(sqlite3.connect(copy)) as target:
+        with closing(sqlite3.connect(":memory:")) as target:
             _copy_at_one_moment(path, target)
-            target.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
-            # Privacy: they would open the masks of active runs. Without the rows, nobody could go on with them.
-            target.execute("PRAGMA secure_delete = ON")
+            target.execute("PRAGMA temp_store = MEMORY")
             with target:
                 target.execute("UPDATE requests SET kept = NULL")
             target.execute("VACUUM")  # nor are they in pages that are free
+            return target.serialize()
     except sqlite3.Error as error:
-        raise DiskFull(
-            f"{path} cannot be copied to {copy.parent.parent} ({error}): nothing was written; make room there and try "
-            "again"
+        raise LedgerError(
+            f"{path} cannot be copied ({error}): nothing was written; `subn-party doctor` looks"
         ) from error
 
 
@@ -188,11 +202,19 @@ def _whole_lines(path: Path) -> bytes:
 
 
 def _write(file: Path, members: dict[str, bytes]) -> None:
-    with whole_file(file) as output, tarfile.open(fileobj=output, mode="w:gz") as archive:
-        for name, data in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), _SECRET_MODE
-            archive.addfile(entry, BytesIO(data))
+    try:
+        with whole_file(file) as output, tarfile.open(fileobj=output, mode="w:gz") as archive:
+            for name, data in members.items():
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = len(data), _SECRET_MODE
+                archive.addfile(entry, BytesIO(data))
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise DiskFull(
+            f"the home cannot be copied to {file.absolute().parent} ({error.strerror}): nothing was written; make room "
+            "there and try again"
+        ) from None
 
 
 def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -213,11 +235,14 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _place(folder: Path, name: str, data: bytes) -> None:
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise Unreadable(f"the backup names a file outside the home ({path.name}): nothing was restored")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_file(path, data)
+    try:
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder.resolve()):
+            raise Unreadable(f"the backup names a file outside the home ({path.name}): nothing was restored")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, data)
+    except (ValueError, FileExistsError, IsADirectoryError, NotADirectoryError):
+        raise Unreadable(f"the backup names {name!r}, which can be no file: nothing was restored") from None
 
 
 def _digest_of(file: Path) -> str:

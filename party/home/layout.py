@@ -59,3 +59,8 @@ class Home:
     def comparisons(self) -> Path:
         """Comparisons of published tables with the party's own rows: for the data owner only."""
         return self.path / "comparisons"
+
+    @property
+    def draft(self) -> Path:
+        """Files of a backup that is being restored; it is gone afterwards."""
+        return self.path / ".restore"

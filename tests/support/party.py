@@ -94,6 +94,7 @@ def make_home(
         if peer != number
     )
     (folder / "party.toml").write_text(SETTINGS.format(key=curator.key.public.hex(), **values) + peers + more)
+    (folder / "party.toml").chmod(0o600)
     curator.know(name, identity(number).signing.public, identity(number).exchange.public)
     return Home(folder)
 

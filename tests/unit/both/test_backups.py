@@ -4,6 +4,7 @@ import io
 import shutil
 import sqlite3
 import subprocess
+import sys
 import sysconfig
 import tarfile
 import threading
@@ -26,6 +27,7 @@ from party.books.reconciliation import forgotten, unlogged
 from party.errors import LedgerError, SettingsError, Unreadable
 from party.home import backup, keys
 from party.home.layout import Home
+from protocol.exact import canonical_json
 from tests.support.curator import Desk
 from tests.support.party import account
 
@@ -192,18 +194,39 @@ def test_a_file_that_is_no_whole_backup_is_refused(home, file, tmp_path):
     assert not new.ledger.exists()
 
 
+def hostile(home: Home, file: Path, *names: str) -> Path:
+    """A backup whose list of contents fits these further files."""
+    data = {"ledger.db": home.ledger.read_bytes()} | dict.fromkeys(names, b"x")
+    files = {name: sha256(content).hexdigest() for name, content in data.items()}
+    contents = {"kind": "dp-subn party", "version": 1, "made": "", "party": None, "files": files}
+    return written(file, data | {"backup.json": canonical_json(contents)})
+
+
 def test_no_file_outside_the_home_is_written(home, tmp_path):
     """A backup is only as honest as who had it."""
     outside = tmp_path / "outside"
-    data = {"ledger.db": home.ledger.read_bytes(), "../outside": b"x"}
-    from protocol.exact import canonical_json
+    for name in ("../outside", str(outside)):
+        with pytest.raises(Unreadable, match="outside the home"):
+            backup.restore(Home(tmp_path / "new"), hostile(home, tmp_path / "evil", name))
+        assert not outside.exists()
 
-    files = {name: sha256(content).hexdigest() for name, content in data.items()}
-    contents = {"kind": "dp-subn party", "version": 1, "made": "", "party": None, "files": files}
-    written(tmp_path / "evil", data | {"backup.json": canonical_json(contents)})
-    with pytest.raises(Unreadable, match="outside the home"):
+
+@pytest.mark.parametrize("names", [(".",), ("keys", "keys/identity.json"), ("ledger.db/x",)])
+def test_a_name_that_can_be_no_file_is_refused(home, tmp_path, names):
+    with pytest.raises(Unreadable, match="can be no file: nothing was restored"):
+        backup.restore(Home(tmp_path / "new"), hostile(home, tmp_path / "evil", *names))
+    assert not Home(tmp_path / "new").ledger.exists()
+    assert not Home(tmp_path / "new").draft.exists()
+
+
+def test_a_link_in_a_backup_is_refused_and_makes_none(home, tmp_path):
+    with tarfile.open(tmp_path / "evil", "w:gz") as archive:
+        link = tarfile.TarInfo("keys")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+        archive.addfile(link)
+    with pytest.raises(Unreadable, match="no backup of a party"):
         backup.restore(Home(tmp_path / "new"), tmp_path / "evil")
-    assert not outside.exists()
+    assert not (tmp_path / "new" / "keys").exists()
 
 
 # A curator's
@@ -295,6 +318,41 @@ def everything_in(folder: Path) -> dict[str, tuple[int, int]]:
     }
 
 
+def test_a_kill_at_no_moment_leaves_the_secrets_of_a_run_beside_the_backup(home: Home, tmp_path: Path) -> None:
+    """Looked for after every call of the program and of SQLite: the copy and its stripping are two of them."""
+    secret, beside = b"opens the masks of run-1", tmp_path / "elsewhere"
+    beside.mkdir()
+    with closing(sqlite3.connect(home.ledger)) as db, db:
+        db.execute("UPDATE requests SET kept = ?", (secret,))
+    moments, found = 0, set()
+
+    def look(_frame: object, event: str, _what: object) -> None:
+        nonlocal moments
+        if event == "c_return":
+            moments += 1
+            files = [one for one in beside.rglob("*") if one.is_file()]
+            found.update(one.name for one in files if secret in one.read_bytes())
+
+    sys.setprofile(look)
+    try:
+        backup.make(home, beside / "copy")
+    finally:
+        sys.setprofile(None)
+    assert moments > 100
+    assert found == set()
+    assert [one.name for one in beside.iterdir()] == ["copy"]
+    with tarfile.open(beside / "copy") as archive:
+        assert secret not in archive.extractfile("ledger.db").read()
+
+
+def test_what_a_killed_restore_left_is_gone_after_the_next(home: Home, file: Path, tmp_path: Path) -> None:
+    new = Home(tmp_path / "new")
+    new.draft.mkdir(parents=True)
+    (new.draft / "ledger.db").write_bytes(b"of a restore that was killed")
+    backup.restore(new, file)
+    assert not new.draft.exists()
+
+
 def test_a_home_without_room_is_backed_up_elsewhere(home: Home, desk: Desk, tmp_path: Path) -> None:
     """A backup writes nothing into a home that is being served, not even for a moment."""
     with closing(Ledger.open(home.ledger)) as ledger:
@@ -318,9 +376,9 @@ def test_a_home_without_room_for_shared_memory_is_backed_up_too(home: Home, desk
     assert known(Home(tmp_path / "new")) == ["run-1"]
 
 
-@pytest.mark.parametrize("program", ["subn-party", "subn-curator"])
-def test_without_room_a_backup_says_so_and_leaves_nothing(tmp_path: Path, program: str) -> None:
-    """No file may grow beyond 8 KiB here, as on a full disk."""
+@pytest.mark.parametrize(("program", "most"), [("subn-party", 1), ("subn-curator", 8)])
+def test_without_room_a_backup_says_so_and_leaves_nothing(tmp_path: Path, program: str, most: int) -> None:
+    """No file may grow beyond so many KiB here, as on a full disk."""
     home, target = tmp_path / "home", tmp_path / "elsewhere"
     target.mkdir()
     scripts = Path(sysconfig.get_path("scripts"))
@@ -328,7 +386,7 @@ def test_without_room_a_backup_says_so_and_leaves_nothing(tmp_path: Path, progra
     assert made.returncode == 0
     if program == "subn-party":
         Ledger.open(home / "ledger.db").close()
-    line = f"ulimit -f 8; exec {scripts / program} backup {target / 'copy'} --home {home}"
+    line = f"ulimit -f {most}; exec {scripts / program} backup {target / 'copy'} --home {home}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"cannot be copied to {target}" in done.stderr

@@ -73,4 +73,30 @@ def test_more_letters_that_pass_for_others() -> None:
     ]
     assert alike("modern", ["modem"]) == ["modem"]
     assert alike("СОРТ", ["COPT"]) == ["COPT"]
+    assert alike("ward-6", ["ward-8", "ward-9", "ward-3"]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("gut", "ɡut"),  # the letters of phonetics
+        ("hospital-1", "ʜospital-1"),
+        ("hospital-1", "hᴏspital-1"),
+        ("Nord", "Nɵrd"),
+        ("alfa", "ɑlfɑ"),
+        ("hospital", "hospɩtal"),
+        ("hospital", "ɦospiʈaɫ"),
+        ("Odra", "Ødrα"),
+        ("east", "ɛast"),
+        ("hospital", "🅷ospital"),
+        ("ward-5", "ward-S"),
+        ("ward-2", "ward-z"),
+        ("ward-8", "ward-B"),
+        ("cloud", "doud"),
+        ("Medical", "Medicaǀ"),
+    ],
+)
+def test_letters_of_phonetics_digits_and_pairs_pass_for_others(name: str, other: str) -> None:
+    assert alike(other, [name, "West"]) == [name]
+    assert alike(name, [other, "West"]) == [other]
     assert alike("किला", ["कला"]) == []  # vowels of Indic scripts are marks, and tell names apart

@@ -398,6 +398,24 @@ def test_parties_fetch_the_table_of_their_runs_and_of_no_others(desk: Desk) -> N
     with_api(desk, story)
 
 
+def test_a_new_holder_of_a_revoked_name_fetches_no_earlier_table(desk: Desk) -> None:
+    async def story(api: Api) -> None:
+        run = await api.create_run()
+        await api.answer_all()
+        await api.wait_until(run, "finished")
+        target, new = f"/v1/runs/{run}/table.csv", SigningKey.generate()
+        desk.orchestrator.registry.rotate("party-2", new.public, ExchangeKey.generate().public)
+        assert (await api.signed(new, "party-2", "GET", target)).status_code == 200  # its keys changed; it is the same
+        desk.clock.advance(1)
+        assert (await api.operator("POST", "/v1/parties/party-1/revoke")).status_code == 204
+        other, code = SigningKey.generate(), await new_code(api, "party-1")
+        body = enrolment(code, "party-1", other)
+        assert (await api.signed(other, "party-1", "POST", "/v1/enrolments", body)).status_code == 201
+        refused(await api.signed(other, "party-1", "GET", target), 403, "enrolled anew after this run began")
+
+    with_api(desk, story)
+
+
 def test_the_roster_tells_all_keys(desk: Desk) -> None:
     async def story(api: Api) -> None:
         desk.orchestrator.revoke("party-3")

@@ -5,6 +5,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -161,8 +162,31 @@ def test_this_machine_has_several_names(visitor: Visitor, host: str) -> None:
     assert visitor.get("/rules", headers={"Host": host}).status_code == 200
 
 
-def test_health_answers_under_every_name(visitor: Visitor) -> None:
-    assert visitor.get("/healthz", headers={"Host": "party.internal"}).status_code == 200
+def test_whether_the_process_lives_is_answered_under_every_name(visitor: Visitor) -> None:
+    answer = visitor.get("/healthz", headers={"Host": "party.internal"})
+    assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8470", "127.0.0.1.evil.example:8470", "7f000001", ""])
+def test_a_name_that_leads_here_does_not_read_what_is_wrong(visitor: Visitor, host: str) -> None:
+    answer = visitor.get("/readyz", headers={"Host": host})
+    assert answer.status_code == 421
+    assert "ready" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8470", "localhost", "[::1]:8470", "10.0.0.1:8470", "[fd00::1]", "172.17.0.2"]
+)
+def test_health_checks_of_a_container_are_answered(visitor: Visitor, host: str) -> None:
+    assert visitor.get("/readyz", headers={"Host": host}).json()["status"] in ("ready", "not ready")
+
+
+def test_a_health_check_may_ask_for_a_name_in_the_settings(visitor: Visitor) -> None:
+    opened = visitor.party.opened
+    local = opened.settings.local.model_copy(update={"names": ("party.internal",)})
+    named = replace(opened, settings=opened.settings.model_copy(update={"local": local}))
+    visitor.app = make_app(named, TOKEN, Health(named, lambda: None))
+    assert "status" in visitor.get("/readyz", headers={"Host": "party.internal:8470"}).json()
 
 
 def test_every_answer_has_a_strict_policy(visitor: Visitor) -> None:
