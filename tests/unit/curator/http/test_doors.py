@@ -1,10 +1,13 @@
 """What strangers and parties may send over real sockets: heads first, bodies of known senders, all of it in time."""
 
+import gc
 import socket
+import ssl
 import threading
 import time
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from http.client import HTTPResponse
 from typing import Any
@@ -14,13 +17,13 @@ import pytest
 from fastapi.routing import APIRoute, APIRouter
 
 from crypto.signing import SigningKey
-from curator import server
 from curator.accounts.authentication import Authentication, SignedRequest
 from curator.errors import Abandoned
 from curator.home.certificates import Certificates
 from curator.http import (
     bodies,
     connections,
+    handshakes,
     health_routes,
     open_requests,
     operator_routes,
@@ -45,6 +48,7 @@ from tests.support.curator import Desk, Outgoing
 from tests.support.raw_http import answer_to_head, connected, head, is_cut_off, signed_headers, status_of
 
 MEGABYTES = 64 << 20
+MOST_BUFFERED = 1 << 14  # bytes of one TLS record
 JSON = {"Content-Type": "application/json"}
 
 
@@ -306,12 +310,35 @@ def test_a_plan_is_given_up_when_its_client_goes_away(desk: Desk, path: str) -> 
 
 
 def test_a_handshake_that_is_not_finished_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.5)
+    monkeypatch.setattr(handshakes, "HANDSHAKE_SECONDS", 0.5)
     certificates = Certificates(desk.home)
     certificates.make(["127.0.0.1"])
     with served(desk, SecureLine(certificates)) as (url, _key), connected(url) as line:
         line.sendall(b"\x16\x03\x01")
         assert is_cut_off(line)
+
+
+def test_of_many_begun_handshakes_the_newest_stay_and_callers_are_served(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "MOST_HANDSHAKES", 50)
+    certificates = Certificates(desk.home)
+    certificates.make(["127.0.0.1"])
+    begun = bytes.fromhex("16030140000100") + b"a" * 10
+    trusted = ssl.create_default_context(cafile=certificates.ca_file)
+    with served(desk, SecureLine(certificates)) as (url, _key), ExitStack() as strangers:
+        lines = [strangers.enter_context(connected(url)) for _ in range(300)]
+        for line in lines:
+            with suppress(ConnectionError):  # cut off already
+                line.sendall(begun)
+        assert all(is_cut_off(line) for line in lines[:250])
+        answer = httpx.get(f"{url.replace('http:', 'https:')}/healthz", verify=trusted)
+        assert answer.status_code == 200
+        buffers = [len(one._ssl_buffer) for one in gc.get_objects() if isinstance(one, SSLProtocol)]
+        assert sum(buffers) <= 51 * MOST_BUFFERED
+        lines[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            lines[-1].recv(1)
 
 
 # In number
