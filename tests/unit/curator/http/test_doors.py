@@ -341,6 +341,44 @@ def test_of_many_begun_handshakes_the_newest_stay_and_callers_are_served(
             lines[-1].recv(1)
 
 
+# Bodies full of mistakes
+
+
+def sent_body(desk: Desk, url: str, method: str, target: str, body: bytes) -> httpx.Response:
+    headers = signed(desk, 0, method, target, body, **JSON)
+    return httpx.request(method, url + target, content=body, headers=headers, timeout=20)
+
+
+def unknown_keys(count: int) -> bytes:
+    return ("{" + ",".join(f'"{number:x}":1' for number in range(count)) + "}").encode()
+
+
+def test_an_offer_full_of_unknown_keys_is_refused_for_their_number(desk: Desk, url: str) -> None:
+    answer = sent_body(desk, url, "PUT", "/v1/offers/rows", unknown_keys(100_000))
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "body: this is not JSON that can be read: it has more than 100 keys"
+
+
+def test_an_offer_may_have_a_schema_of_many_keys(desk: Desk, url: str) -> None:
+    named = canonical_json({"title": "Many", "attributes": [{"name": "a", "kind": "boolean", "true": [":"] * 200}]})
+    answer = sent_body(desk, url, "PUT", "/v1/offers/rows", canonical_json({"schema": named.decode(), "rows": 10}))
+    assert "keys" not in answer.text
+    assert "true" in answer.json()["detail"]  # the schema was read, and repeats a text
+
+
+def test_of_many_mistakes_twenty_are_told(desk: Desk, url: str) -> None:
+    told = sent_body(desk, url, "PUT", "/v1/offers/rows", unknown_keys(90)).json()["detail"].split("; ")
+    assert len(told) == 21
+    assert told[-1] == "and 72 more mistakes"  # two fields are missing besides
+
+
+@pytest.mark.parametrize(("method", "target"), [("POST", "/v1/keys"), ("PUT", "/v1/runs/r/receipts/joining")])
+def test_keys_and_promises_are_short(desk: Desk, url: str, method: str, target: str) -> None:
+    body = b" " * (bodies.TINY + 1)
+    status, said = answer_to_head(url, method, target, signed(desk, 0, method, target, body, **JSON), len(body))
+    assert (status, "larger than 4,096 bytes" in said) == (413, True)
+
+
 # In number
 
 
