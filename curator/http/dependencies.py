@@ -26,6 +26,7 @@ from protocol.messages.signatures import (
 )
 from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
 
+NEWCOMER = "newcomer"  # in the state of a request whose sender has shown nothing but a key of its own
 COOKIE = "subn_session"  # of an operator's browser
 _SIGNED_HEADERS = PARTY_HEADER, TIME_HEADER, NONCE_HEADER, DIGEST_HEADER, SIGNATURE_HEADER
 _AGENT = re.compile(r"dp-subn/([0-9A-Za-z.+-]{1,40})", re.ASCII)
@@ -74,7 +75,7 @@ async def newcomer(request: Request, _signature: _Signature, body: Enrolment) ->
     if signed.sender != body.name:
         raise NotAuthenticated(f"{PARTY_HEADER} and the enrolment give different names: sign with the name that enrols")
     await run_in_threadpool(service_of(request).authentication.newcomer, signed, bytes.fromhex(body.signing_key))
-    request.state.party = body.name
+    request.state.party, request.state.newcomer = body.name, True
     return body
 
 
