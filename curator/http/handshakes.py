@@ -46,7 +46,7 @@ class Handshake(asyncio.Protocol):
     """One connection until TLS is agreed on. Its successor gets the bytes that have come by then."""
 
     _transport: asyncio.Transport
-    _agreeing: asyncio.Task[None]
+    _agreeing: asyncio.Task[None] | None = None
 
     def __init__(self, all_open: Handshakes, make: Factory, context: SSLContext) -> None:
         self._all_open, self._make, self._context = all_open, make, context
@@ -56,7 +56,7 @@ class Handshake(asyncio.Protocol):
         transport.pause_reading()  # nothing is read before TLS reads it
         self._transport = transport
         self._agreeing = asyncio.get_running_loop().create_task(self._agree())
-        self._agreeing.add_done_callback(lambda _done: self._all_open.end(self))
+        self._agreeing.add_done_callback(self._end)
         self._all_open.begin(self)
 
     def data_received(self, data: bytes) -> None:
@@ -64,14 +64,20 @@ class Handshake(asyncio.Protocol):
 
     def cut_off(self) -> None:
         self._all_open.end(self)
-        self._agreeing.cancel()
+        if self._agreeing is not None:
+            self._agreeing.cancel()
         self._transport.abort()
 
+    def _end(self, _done: asyncio.Task[None]) -> None:
+        self._all_open.end(self)
+        self._agreeing = None  # a cancelled task refers to this object: without the circle its memory is free at once
+
     async def _agree(self) -> None:
-        start_tls = asyncio.get_running_loop().start_tls
-        limits = {"server_side": True, "ssl_handshake_timeout": HANDSHAKE_SECONDS}
+        start_tls, seconds = asyncio.get_running_loop().start_tls, HANDSHAKE_SECONDS
         try:
-            secured = await start_tls(self._transport, self, self._context, **limits)
+            secured = await start_tls(
+                self._transport, self, self._context, server_side=True, ssl_handshake_timeout=seconds
+            )
         except OSError:  # no TLS, none in time, or an end before: its sender alone is concerned
             self._transport.abort()
             return

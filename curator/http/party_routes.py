@@ -130,14 +130,18 @@ def _deliver(orchestrator: Orchestrator, question: Question, file: IO[bytes], re
     orchestrator.deliver(*question, file.read(), receipt)
 
 
-@router.get("/runs/mine", summary="The runs that this party is in")
-def my_runs(party: Party, service: TheService) -> list[http.OwnRun]:
-    return service.views.of_party(party)
+@router.get("/runs/mine", summary="The runs that this party is in, page by page")
+async def my_runs(request: Request, party: Party, service: TheService, after: RunId | None = None) -> list[http.OwnRun]:
+    async with request.app.state.open_requests.listing(party):
+        return await run_in_threadpool(service.views.of_party, party, after or "")
 
 
-@router.get("/receipts", summary="Everything that this party has ever delivered")
-def receipts(party: Party, service: TheService) -> list[http.SentReceipt]:
-    return service.views.receipts(party)
+@router.get("/receipts", summary="Everything that this party has ever delivered, page by page")
+async def receipts(
+    request: Request, party: Party, service: TheService, after: http.ReceiptPlace | None = None
+) -> list[http.SentReceipt]:
+    async with request.app.state.open_requests.listing(party):
+        return await run_in_threadpool(service.views.receipts, party, after or "")
 
 
 @router.get("/time", summary="The curator's clock, in its signed words")

@@ -17,7 +17,7 @@ import pytest
 from fastapi.routing import APIRoute, APIRouter
 
 from crypto.signing import SigningKey
-from curator.accounts.authentication import Authentication, SignedRequest
+from curator.accounts.authentication import Authentication, Sender, SignedRequest
 from curator.errors import Abandoned
 from curator.home.certificates import Certificates
 from curator.http import (
@@ -38,6 +38,7 @@ from curator.pages.frame import PageRoute
 from curator.runs import spool
 from curator.runs.planning import Planned, Wanted
 from curator.runs.spool import Spool
+from curator.runs.views import RunViews
 from curator.server import SecureLine
 from protocol.errors import SchemaError
 from protocol.exact import canonical_json, digest
@@ -505,9 +506,9 @@ def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
     desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_requests, "MOST_OPEN", 0)
-    at_once, most, lock, check = 0, 0, threading.Lock(), Authentication.party
+    at_once, most, lock, admit = 0, 0, threading.Lock(), Authentication.admit
 
-    def slow(authentication: Authentication, request: SignedRequest) -> str:
+    def slow(authentication: Authentication, sender: Sender, request: SignedRequest) -> None:
         nonlocal at_once, most
         with lock:
             at_once += 1
@@ -515,9 +516,9 @@ def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
         time.sleep(0.02)
         with lock:
             at_once -= 1
-        return check(authentication, request)
+        admit(authentication, sender, request)
 
-    monkeypatch.setattr(Authentication, "party", slow)
+    monkeypatch.setattr(Authentication, "admit", slow)
     began = time.monotonic()
     with ExitStack() as stack:
         lines = [stack.enter_context(connected(url)) for _ in range(10)]
@@ -525,6 +526,72 @@ def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
             line.sendall(poll(desk))
         assert [status_of(line)[0] for line in lines] == [429] * 10
     assert time.monotonic() - began >= 0.5 + 10 * 0.02
+    assert most == 1
+
+
+def test_a_stranger_does_not_stand_in_the_line_of_the_party_whose_name_it_claims(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_line: list[str] = []
+    admission = OpenRequests.admission
+
+    def noting(requests: OpenRequests, party: str) -> Any:
+        in_line.append(party)
+        return admission(requests, party)
+
+    monkeypatch.setattr(OpenRequests, "admission", noting)
+    target = "/v1/time"
+    forged = signed(desk, 0, "GET", target, b"") | {a.SIGNATURE_HEADER: "00" * 64}
+    assert [httpx.get(url + target, headers=forged).status_code for _ in range(3)] == [401] * 3
+    assert in_line == []
+    assert httpx.get(url + target, headers=signed(desk, 0, "GET", target, b"")).status_code == 200
+    assert in_line == ["party-1"]
+
+
+def test_signatures_of_strangers_take_few_threads(desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most, lock, prove = 0, 0, threading.Lock(), Authentication.sender
+
+    def slow(authentication: Authentication, request: SignedRequest) -> Sender:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.05)
+        with lock:
+            at_once -= 1
+        return prove(authentication, request)
+
+    monkeypatch.setattr(Authentication, "sender", slow)
+    target = "/v1/time"
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(20)]
+        for number, line in enumerate(lines):
+            forged = signed(desk, 0, "GET", target, b"") | {a.PARTY_HEADER: f"nobody-{number}"}
+            line.sendall(head("GET", target, forged))
+        assert {status_of(line)[0] for line in lines} == {401}
+    assert most == open_requests.MOST_PROVING
+
+
+def test_a_party_reads_its_lists_one_after_the_other(desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most, lock = 0, 0, threading.Lock()
+
+    def slow(*_asked: Any) -> list[Any]:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.05)
+        with lock:
+            at_once -= 1
+        return []
+
+    monkeypatch.setattr(RunViews, "receipts", slow)
+    monkeypatch.setattr(RunViews, "of_party", slow)
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(6)]
+        for line, target in zip(lines, ["/v1/receipts", "/v1/runs/mine"] * 3, strict=True):
+            line.sendall(head("GET", target, signed(desk, 0, "GET", target, b"")))
+        assert {status_of(line) for line in lines} == {(200, "[]")}
     assert most == 1
 
 
