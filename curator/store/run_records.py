@@ -194,7 +194,7 @@ def _receipts_in(table: Table, party: str, after: tuple[str, str], limit: int) -
     wanted = "run", "step", "charge", "delta", "digest", "receipt"
     joined = select(*(table.c[name] for name in wanted), runs.c.plan_hash.label("plan"))
     joined = joined.join(runs, runs.c.id == table.c.run)
-    # The run alone is compared first, and in the order of the memberships: so the database finds the page by its indexes.
+    # The order of the memberships and a lower bound of their runs: so the database finds the page by its indexes.
     joined = joined.join(members, (members.c.run == table.c.run) & (members.c.party == table.c.party))
     mine = (members.c.party == party) & (members.c.run >= after[0])
     follows = (table.c.run > after[0]) | (table.c.step > after[1])
