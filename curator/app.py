@@ -45,7 +45,7 @@ def make_app(service: Service) -> FastAPI:
     app.add_middleware(Leaving, requests=app.state.open_requests)
     app.add_middleware(RequestLog, observe=service.metrics.request)
     app.add_middleware(SecurityHeaders)
-    for router in (party_routes.newcomers, party_routes.router, party_routes.answers):
+    for router in (party_routes.newcomers, party_routes.router, party_routes.offers, party_routes.answers):
         app.include_router(router)  # before the operators' routes: /v1/runs/mine is not a run
     app.include_router(operator_routes.public)
     app.include_router(operator_routes.publishing)

@@ -18,6 +18,7 @@ from curator.app import make_app
 from curator.errors import SettingsError
 from curator.home.certificates import Certificates
 from curator.http.connections import Connection
+from curator.http.handshakes import Handshakes
 from curator.service import Service
 from curator.settings import Settings, listed
 from protocol.errors import SubnError
@@ -25,7 +26,6 @@ from protocol.errors import SubnError
 _BACKLOG = 2048
 _GRACE = 10  # seconds for answers under way at shutdown
 _GOODBYE = 0.5
-HANDSHAKE_SECONDS = 10
 _MOST_FILES = 1 << 16
 _LOOK_TICKS = 10  # ticks of 0.1 s between two checks of the certificate's file
 _RENEW_TICKS = 36_000  # ticks of 0.1 s between two checks of the certificate's remaining time
@@ -38,7 +38,7 @@ class CuratorServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service, line: "SecureLine | None" = None) -> None:
         """Make a server that uses the TLS of `line`, or none."""
         super().__init__(config)
-        self._service, self._line = service, line
+        self._service, self._line, self._handshakes = service, line, Handshakes()
 
     async def on_tick(self, counter: int) -> bool:
         if self._line is not None and counter % _LOOK_TICKS == 0:
@@ -47,9 +47,9 @@ class CuratorServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._line is not None:
-            # uvicorn leaves a minute for TLS to be agreed on, which strangers can spend on as many connections.
+            # uvicorn counts connections when TLS is agreed on: strangers could begin it on any number of them.
             loop: Any = asyncio.get_running_loop()
-            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE_SECONDS)
+            loop.create_server = partial(self._handshakes.serve, loop.create_server)
         await super().startup(sockets)
         for listener in sockets or ():
             host, port = listener.getsockname()[:2]
@@ -61,6 +61,7 @@ class CuratorServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         _log.info("stopping")
         self._service.relay.close()
+        self._handshakes.close()
         farewell = asyncio.create_task(self._hang_up())
         await super().shutdown(sockets)
         farewell.cancel()
@@ -94,7 +95,7 @@ def server_of(service: Service, line: "SecureLine | None" = None) -> CuratorServ
 
 
 def _allow_many_files() -> None:
-    """Open as many files at once as the system allows: connections whose TLS is not agreed on yet are not counted."""
+    """Open as many files at once as the system allows: a burst of connections takes more than are kept."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_FILES)
     with suppress(OSError, ValueError):  # not allowed to: the limit stays as it is

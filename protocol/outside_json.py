@@ -22,15 +22,16 @@ LONGEST_NUMBER = 100  # characters
 _LONGEST_COMPLAINT = 300  # characters
 _MOST_MISTAKES = 1000
 
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?+', re.DOTALL)
 _NO_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|[^\[\]{}"]++', re.DOTALL)
 _LEVELS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 Found = TypeVar("Found")
 
 
-def read_json(text: str | bytes, largest: int = LARGEST, exact: bool = False) -> Any:
+def read_json(text: str | bytes, largest: int = LARGEST, exact: bool = False, most_keys: int = MOST_KEYS) -> Any:
     """Read any JSON; with `exact` every number stays as it is written (int or Decimal). Raises ValueError."""
-    decoded = _within_limits(text, largest)
+    decoded = _within_limits(text, largest, most_keys)
     number_of = _exact if exact else _plain
     try:
         return json.loads(
@@ -64,7 +65,7 @@ def complaint(error: ValueError, whole: str) -> str:
     return f"{where}: {what}"[:_LONGEST_COMPLAINT]
 
 
-def _within_limits(text: str | bytes, largest: int) -> str:
+def _within_limits(text: str | bytes, largest: int, most_keys: int = MOST_KEYS) -> str:
     """Return the text, decoded, after checks that need no parsing."""
     if len(text) > largest:
         raise ValueError(f"it has {len(text):,} characters, and at most {largest:,} are read")
@@ -74,8 +75,8 @@ def _within_limits(text: str | bytes, largest: int) -> str:
         raise ValueError(f"byte {error.start} is not UTF-8") from None
     if sum(map(decoded.count, ",:[{")) > MOST_PARTS:
         raise ValueError(f"it has more than {MOST_PARTS:,} parts")
-    if decoded.count(":") > MOST_KEYS:
-        raise ValueError(f"it has more than {MOST_KEYS:,} keys")
+    if decoded.count(":") > most_keys and _STRING.sub("", decoded).count(":") > most_keys:
+        raise ValueError(f"it has more than {most_keys:,} keys")
     if sum(map(decoded.count, "[{")) > DEEPEST:
         brackets = _NO_BRACKETS.sub("", decoded)
         if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > DEEPEST:

@@ -24,7 +24,9 @@ _NONCE = re.compile(r"[0-9A-Za-z_-]{16,64}", re.ASCII)
 _TIME = re.compile(r"[0-9]{1,15}", re.ASCII)
 _LONGEST_ECHO = 100  # characters, as many as a name may have
 # Built once: building a statement takes longer than executing it, and every request of a party needs all of these.
-_KEY_OF = select(parties.c.signing_key, parties.c.revoked).where(parties.c.name == bindparam("sender"))
+_KEY_OF = select(parties.c.signing_key, parties.c.revoked, parties.c.last_seen).where(
+    parties.c.name == bindparam("sender")
+)
 _FORGET = delete(nonces).where(nonces.c.at < bindparam("before"))
 _USE = insert(nonces).values(sender=bindparam("sender"), nonce=bindparam("nonce"), at=bindparam("now"))
 _SEEN = update(parties).where(parties.c.name == bindparam("sender")).values(last_seen=bindparam("now"))
@@ -47,14 +49,31 @@ class SignedRequest:
 
 
 @dataclass(frozen=True)
+class Sender:
+    """The party that signed a request."""
+
+    name: str
+    is_revoked: bool
+    last_seen: int | None  # when its newest request was admitted, by the curator's clock
+
+    def is_news(self, time_ms: int) -> bool:
+        """Whether a request of this time cannot be a repetition of one that was admitted.
+
+        Retry safety: a nonce is forgotten after some minutes, but no time that was admitted is further ahead of the
+        moment of its admission than clocks may differ.
+        """
+        return self.last_seen is None or time_ms > self.last_seen + LARGEST_CLOCK_DIFFERENCE_MS
+
+
+@dataclass(frozen=True)
 class Authentication:
     store: Store
     clock: Clock
     on_failure: Callable[[StoreUnavailable], None] = lambda _error: None  # called when the store cannot save a nonce
-    heard: Callable[[str, int], None] = lambda _party, _time_ms: None  # called with every signed request
+    heard: Callable[[str, int], None] = lambda _party, _time_ms: None  # called with signed times that are no old ones
 
-    def party(self, request: SignedRequest) -> str:
-        """Return the name of the enrolled party that signed this request. Stale and repeated requests are refused."""
+    def sender(self, request: SignedRequest) -> Sender:
+        """Return the enrolled party that signed this request, which may be old or repeated."""
         with self.store.reading() as db:
             row = db.execute(_KEY_OF, {"sender": request.sender}).one_or_none()
         if row is None:
@@ -63,13 +82,21 @@ class Authentication:
                 "code and enrol with it"
             )
         self._check_signature(request, row.signing_key)
-        self.heard(request.sender, int(request.time_ms))
-        self._check_time(request)
-        if row.revoked is not None:
+        return Sender(request.sender, row.revoked is not None, row.last_seen)
+
+    def admit(self, sender: Sender, request: SignedRequest) -> None:
+        """Take a request of its proven sender, once. Refuse a revoked sender, a stale request and a repeated one."""
+        if sender.is_revoked:
             raise Forbidden(
-                f"{request.sender} was revoked by the operator: to take part again, it has to enrol with new keys and "
+                f"{sender.name} was revoked by the operator: to take part again, it has to enrol with new keys and "
                 "a new code"
             )
+        try:
+            self._check_time(request)
+        except WrongClock:
+            if sender.is_news(int(request.time_ms)):
+                self.heard(sender.name, int(request.time_ms))
+            raise
         try:
             with self.store.writing() as db:
                 self._use_nonce(db, request)
@@ -80,7 +107,7 @@ class Authentication:
         except StoreUnavailable as error:
             self.on_failure(error)
             raise
-        return request.sender
+        self.heard(sender.name, int(request.time_ms))
 
     def newcomer(self, request: SignedRequest, signing_key: bytes) -> None:
         """Check that a newcomer holds the key with which it enrols; `signing_key` is the key in the request.

@@ -15,7 +15,7 @@ from crypto.sealing import ExchangeKey
 from curator.accounts.offered import drop_offers, keep_offer, keep_schema, schema_text
 from curator.clock import Clock
 from curator.errors import Conflict, Forbidden, NotFound
-from curator.store.run_records import runs_with
+from curator.store.run_records import active_runs_with
 from curator.store.store import Store
 from curator.store.tables import codes, offers, operator_keys, parties, schemas
 from protocol.errors import PlanError
@@ -139,7 +139,7 @@ class Registry:
                 raise NotFound(f"there is no party called {name!r}")
             _refuse_known_key(db, signing_key)
             _refuse_exchange_key(db, exchange_key)
-            busy = [run.id for run in runs_with(db, name) if run.is_active]
+            busy = active_runs_with(db, name)
             if busy:
                 raise Conflict(f"run {busy[0]} still uses the present keys of {name}: wait for its end, or cancel it")
             changed = update(parties).where(parties.c.name == name)

@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 
 from curator.http.bodies import LARGE, SMALL, TINY, received
 from curator.http.dependencies import admit_operator, admit_party
+from protocol.outside_json import MOST_KEYS
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -19,6 +20,7 @@ class AdmittingRoute(APIRoute):
     """A route that admits its caller first. Routes that anybody may call have nobody to admit, and tiny bodies."""
 
     largest: ClassVar[int | None] = TINY  # bytes; None where the endpoint finds it out, and reads the body itself
+    most_keys: ClassVar[int] = 100  # in JSON: every unknown key is a complaint, made on the event loop
 
     async def admit(self, request: Request) -> None:
         """Refuse a caller who may not call this route, by the head of the request alone."""
@@ -28,20 +30,23 @@ class AdmittingRoute(APIRoute):
 
         async def admitted(request: Request) -> Response:
             await self.admit(request)
-            return await handle(request if self.largest is None else received(request, self.largest))
+            limited = request if self.largest is None else received(request, self.largest, self.most_keys)
+            return await handle(limited)
 
         return admitted
 
 
 class PartyRoute(AdmittingRoute):
-    largest: ClassVar[int | None] = LARGE
-
     async def admit(self, request: Request) -> None:
         await admit_party(request)
 
 
 class AnswerRoute(PartyRoute):
     largest = None
+
+
+class OfferRoute(PartyRoute):
+    largest = LARGE  # the schema is text: its keys are counted where it is read
 
 
 class OperatorRoute(AdmittingRoute):
@@ -52,4 +57,4 @@ class OperatorRoute(AdmittingRoute):
 
 
 class SchemaRoute(OperatorRoute):
-    largest = LARGE
+    largest, most_keys = LARGE, MOST_KEYS

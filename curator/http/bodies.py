@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
 from protocol.messages.signatures import DIGEST_HEADER
-from protocol.outside_json import read_json
+from protocol.outside_json import MOST_KEYS, read_json
 
 TINY, SMALL, LARGE = 1 << 12, 1 << 16, 2 << 20  # bytes: of a key, of a form or request, of a schema
 SILENCE_SECONDS = 20  # after which a sender that sends nothing is given up
@@ -49,20 +49,24 @@ class BodyNotSigned(HTTPException):
 class Received(Request):
     """A request whose body is read within limits, checked against its signed digest, and parsed in linear time."""
 
+    most_keys = MOST_KEYS
+
     async def json(self) -> Any:
         try:
-            return await run_in_threadpool(read_json, await self.body(), LARGE)
+            return await run_in_threadpool(read_json, await self.body(), LARGE, most_keys=self.most_keys)
         except ValueError as error:  # FastAPI tells of this class what is wrong
             raise json.JSONDecodeError(str(error), "", 0) from None
 
 
-def received(request: Request, largest: int) -> Received:
-    """Return the request with a body of at most so many bytes. Refuse at once one that announces more."""
+def received(request: Request, largest: int, most_keys: int = MOST_KEYS) -> Received:
+    """Return the request with a body of at most so many bytes and keys. Refuse a body at once that announces more."""
     announced = announced_bytes(request.headers)
     if announced is not None and announced > largest:
         raise BodyTooLarge(largest)
     digest = request.headers.get(DIGEST_HEADER)
-    return Received(request.scope, _limited(request.receive, largest, digest))
+    found = Received(request.scope, _limited(request.receive, largest, digest))
+    found.most_keys = most_keys
+    return found
 
 
 def announced_bytes(headers: Headers) -> int | None:

@@ -26,6 +26,7 @@ from protocol.messages.signatures import (
 )
 from protocol.messages.versions import SPOKEN, UNSAID, Versions, disagreement
 
+NEWCOMER = "newcomer"  # in the state of a request whose sender has shown nothing but a key of its own
 COOKIE = "subn_session"  # of an operator's browser
 _SIGNED_HEADERS = PARTY_HEADER, TIME_HEADER, NONCE_HEADER, DIGEST_HEADER, SIGNATURE_HEADER
 _AGENT = re.compile(r"dp-subn/([0-9A-Za-z.+-]{1,40})", re.ASCII)
@@ -55,11 +56,14 @@ async def admit_party(request: Request) -> str:
     A party with too many open requests is refused.
     """
     signed, requests = _signed_request(request), request.app.state.open_requests
-    async with requests.admission(signed.sender):
-        name = await run_in_threadpool(service_of(request).authentication.party, signed)
-        request.state.party = name
-        requests.enter(request.scope, name)
-    return name
+    authentication = service_of(request).authentication
+    async with requests.proving:
+        sender = await run_in_threadpool(authentication.sender, signed)
+    async with requests.admission(sender.name):
+        await run_in_threadpool(authentication.admit, sender, signed)
+        request.state.party = sender.name
+        requests.enter(request.scope, sender.name)
+    return sender.name
 
 
 async def signed_party(request: Request, _signature: _Signature) -> str:
@@ -73,8 +77,9 @@ async def newcomer(request: Request, _signature: _Signature, body: Enrolment) ->
     signed = _signed_request(request)
     if signed.sender != body.name:
         raise NotAuthenticated(f"{PARTY_HEADER} and the enrolment give different names: sign with the name that enrols")
-    await run_in_threadpool(service_of(request).authentication.newcomer, signed, bytes.fromhex(body.signing_key))
-    request.state.party = body.name
+    async with request.app.state.open_requests.proving:
+        await run_in_threadpool(service_of(request).authentication.newcomer, signed, bytes.fromhex(body.signing_key))
+    request.state.party, request.state.newcomer = body.name, True
     return body
 
 

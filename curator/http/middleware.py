@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crypto.signing import SigningKey, sign
+from curator.http.dependencies import NEWCOMER
 from curator.http.problems import Kind, problem
 from curator.http.signed_requests import asked_of
 from protocol.messages.signatures import (
@@ -24,6 +25,7 @@ from protocol.messages.signatures import (
     response_text_of_digest,
 )
 from protocol.messages.versions import SPOKEN
+from protocol.services.sparse import FIRST_TOLD, is_told
 
 _SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -35,6 +37,8 @@ _SECURITY = {
 }
 _ERRORS_FROM = 400
 _PIECE = 1 << 16  # bytes of an answer that are sent at once
+_LONGEST_METHOD, _LONGEST_PATH = 20, 200  # characters in the log
+_HOUR = 3600  # seconds
 _HEALTH = ("/healthz", "/readyz")
 _log = logging.getLogger("curator.http")
 
@@ -150,11 +154,12 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
 class RequestLog:
     """Log one line per exchange: party, path, status and duration, but never bodies, keys or queries.
 
-    `observe` is called with the method, the path's pattern, the status and the seconds.
+    `observe` is called with the method, the path's pattern, the status and the seconds. Requests whose sender is not
+    known are logged sparsely: they would fill the disk.
     """
 
     def __init__(self, app: ASGIApp, observe: Callable[[str, str, int, float], None]) -> None:
-        self._app, self._observe = app, observe
+        self._app, self._observe, self._strangers = app, observe, Strangers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -173,11 +178,38 @@ class RequestLog:
         finally:
             seconds = perf_counter() - started
             self._observe(scope["method"], getattr(scope.get("route"), "path", "none"), status, seconds)
-            _log.info("request", extra={"fields": _line(scope, status, seconds)})
+            strangers = 0 if _is_known(scope, status) else self._strangers.count(started)
+            if is_told(strangers):
+                _log.info("request", extra={"fields": _line(scope, status, seconds) | _of_many(strangers)})
+
+
+class Strangers:
+    """Number of the requests in the present hour whose sender is not known."""
+
+    def __init__(self) -> None:
+        self._hour, self._count = 0, 0
+
+    def count(self, seconds: float) -> int:
+        """Count a request that began at this time of a monotonic clock. Return its number in its hour."""
+        hour = int(seconds // _HOUR)
+        self._count = 1 if hour != self._hour else self._count + 1
+        self._hour = hour
+        return self._count
+
+
+def _is_known(scope: Scope, status: int) -> bool:
+    """Whether a party or an operator sent the request. Anybody can try to enrol, under any name."""
+    state = scope.get("state", {})
+    return "operator" in state or ("party" in state and not (NEWCOMER in state and status >= _ERRORS_FROM))
+
+
+def _of_many(strangers: int) -> dict[str, int]:
+    return {"unknown_senders": strangers} if strangers > FIRST_TOLD else {}
 
 
 def _line(scope: Scope, status: int, seconds: float) -> dict[str, object]:
     who, place = scope.get("state", {}).get("party", ""), scope.get("path_params", {})
-    fields = {"method": scope["method"], "path": scope["path"], "status": status, "party": who}
-    named = {name: place[name] for name in ("run", "step") if name in place}
+    method, path = scope["method"][:_LONGEST_METHOD], scope["path"][:_LONGEST_PATH]
+    fields = {"method": method, "path": path, "status": status, "party": who}
+    named = {name: place[name][:_LONGEST_PATH] for name in ("run", "step") if name in place}
     return fields | named | {"ms": round(1000 * seconds, 1)}

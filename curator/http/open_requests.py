@@ -16,6 +16,7 @@ from curator.errors import TooManyOpen
 
 MOST_OPEN = 8  # requests of one party: its service polls with one, its commands and a copy of its home come beside
 MOST_BODIES = 2  # of them, requests with a body
+MOST_PROVING = 4  # requests of all senders together whose signatures are checked at once
 PAUSE_SECONDS = 5  # before a refusal is sent, so that repeating refused requests takes no more than connections
 _COUNTED = "counted"  # in the state of a request: the party that it counts for, and whether it has a body
 
@@ -27,20 +28,27 @@ class OpenRequests:
         self._open: Counter[str] = Counter()
         self._bodies: Counter[str] = Counter()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._listings: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        # Requests that claim a sender share these few threads, and wait without one: their signatures come first.
+        self.proving = asyncio.Semaphore(MOST_PROVING)
 
     @asynccontextmanager
-    async def admission(self, claimed: str) -> AsyncIterator[None]:
-        """Admit one request at a time under a name, which need not be its sender's: those that wait hold no thread.
+    async def admission(self, party: str) -> AsyncIterator[None]:
+        """Admit one request of a party at a time. Its signature has been checked: no stranger stands in this line.
 
         A refusal by `enter` leaves only after a pause.
         """
-        turn = self._turns.setdefault(claimed, asyncio.Lock())
+        turn = self._turns.setdefault(party, asyncio.Lock())
         try:
             async with turn:
                 yield
         except TooManyOpen:
             await asyncio.sleep(PAUSE_SECONDS)
             raise
+
+    def listing(self, party: str) -> asyncio.Lock:
+        """Return the lock under which a party's lists are read, one at a time: those that wait hold no thread."""
+        return self._listings.setdefault(party, asyncio.Lock())
 
     def enter(self, scope: Scope, party: str) -> None:
         """Count a request, whose body is not read yet, or refuse it."""

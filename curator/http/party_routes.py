@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from crypto.signing import verify
 from curator.accounts.registry import Registry
-from curator.http.admission import AdmittingRoute, AnswerRoute, PartyRoute
+from curator.http.admission import AdmittingRoute, AnswerRoute, OfferRoute, PartyRoute
 from curator.http.bodies import announced_bytes, received, write_body
 from curator.http.dependencies import Newcomer, Party, TheService
 from curator.runs.orchestrator import Orchestrator
@@ -32,6 +32,7 @@ _BYTES = {"requestBody": {"required": True, "content": {OCTETS: {"schema": {"typ
 
 newcomers = APIRouter(prefix="/v1", tags=["parties"], route_class=AdmittingRoute)
 router = APIRouter(prefix="/v1", tags=["parties"], route_class=PartyRoute)
+offers = APIRouter(prefix="/v1", tags=["parties"], route_class=OfferRoute)
 answers = APIRouter(prefix="/v1", tags=["parties"], route_class=AnswerRoute)
 
 
@@ -56,7 +57,7 @@ def rotate(party: Party, body: http.Rotation, service: TheService) -> None:
     service.registry.rotate(party, bytes.fromhex(body.signing_key), bytes.fromhex(body.exchange_key))
 
 
-@router.put("/offers/{dataset}", status_code=204, summary="Offer rows of a schema")
+@offers.put("/offers/{dataset}", status_code=204, summary="Offer rows of a schema")
 async def offer(
     party: Party, dataset: Annotated[DatasetName, Path()], body: http.OfferBody, service: TheService
 ) -> None:
@@ -129,14 +130,18 @@ def _deliver(orchestrator: Orchestrator, question: Question, file: IO[bytes], re
     orchestrator.deliver(*question, file.read(), receipt)
 
 
-@router.get("/runs/mine", summary="The runs that this party is in")
-def my_runs(party: Party, service: TheService) -> list[http.OwnRun]:
-    return service.views.of_party(party)
+@router.get("/runs/mine", summary="The runs that this party is in, page by page")
+async def my_runs(request: Request, party: Party, service: TheService, after: RunId | None = None) -> list[http.OwnRun]:
+    async with request.app.state.open_requests.listing(party):
+        return await run_in_threadpool(service.views.of_party, party, after or "")
 
 
-@router.get("/receipts", summary="Everything that this party has ever delivered")
-def receipts(party: Party, service: TheService) -> list[http.SentReceipt]:
-    return service.views.receipts(party)
+@router.get("/receipts", summary="Everything that this party has ever delivered, page by page")
+async def receipts(
+    request: Request, party: Party, service: TheService, after: http.ReceiptPlace | None = None
+) -> list[http.SentReceipt]:
+    async with request.app.state.open_requests.listing(party):
+        return await run_in_threadpool(service.views.receipts, party, after or "")
 
 
 @router.get("/time", summary="The curator's clock, in its signed words")

@@ -21,7 +21,7 @@ from protocol.messages.http import OTHER_BYTES
 
 MEDIA_TYPE = "application/problem+json"
 _URN = "urn:dp-subn:problem:"
-_LONGEST_PLACE = 100
+_LONGEST_PLACE, _MOST_COMPLAINTS = 100, 20
 _log = logging.getLogger("curator.http")
 
 
@@ -111,8 +111,10 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
 
 async def _misread(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    complaints = [_complaint(found) for found in error.errors()]
-    return problem(Kind(422, "not-understood", "The request cannot be understood"), "; ".join(complaints))
+    found = error.errors()
+    complaints = [_complaint(one) for one in found[:_MOST_COMPLAINTS]]
+    more = [f"and {len(found) - _MOST_COMPLAINTS} more mistakes"] if len(found) > _MOST_COMPLAINTS else []
+    return problem(Kind(422, "not-understood", "The request cannot be understood"), "; ".join(complaints + more))
 
 
 def _complaint(found: Mapping[str, Any]) -> str:

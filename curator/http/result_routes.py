@@ -56,10 +56,11 @@ def _described(*media_types: str) -> dict[int | str, dict[str, Any]]:
 
 @router.get("/table.csv", summary="The synthetic table", response_class=Response, responses=_described(_CSV))
 def table_csv(request: Request, caller: Anybody, run: Run, service: TheService, rows: Rows = None) -> Response:
+    if caller is not None:
+        _check_party(service, run, caller, rows)
+        _check_holder(service, caller, run)
     folder, terms = _finished(service, run)
     if caller is not None:
-        _check_party(caller, terms, rows)
-        _check_holder(service, caller, run)
         # The curator signs the digest that the manifest names: no table is held in memory for its signature.
         request.state.body_digest = (service.views.record(run).outputs or {})[TABLE]
         return _streamed(published_chunks(_present(folder / TABLE)), TABLE, _CSV)
@@ -121,11 +122,9 @@ def _finished(service: Service, run: str) -> tuple[FilePath, Terms]:
     return service.orchestrator.folder(run), service.views.terms(run)
 
 
-def _check_party(party: str, terms: Terms, rows: int | None) -> None:
-    if party not in [member.name for member in terms.plan.members]:
-        raise Forbidden(
-            f"{party} takes no part in this run: only the run's parties and the operator may fetch its table"
-        )
+def _check_party(service: Service, run: str, party: str, rows: int | None) -> None:
+    # First of all: a party learns nothing of runs that it takes no part in, not even whether they exist.
+    service.views.check_member(run, party)
     if rows is not None:
         raise Forbidden("parties fetch the published table: leave rows out")
 

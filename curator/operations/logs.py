@@ -37,5 +37,7 @@ def log_to_standard_error(level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in ("httpx", "httpcore", "asyncio", "uvicorn.error"):
+    for noisy in ("httpx", "httpcore", "asyncio"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING))
+    # Its warnings tell of requests that are no HTTP, one for each: strangers would fill the disk with them.
+    logging.getLogger("uvicorn.error").setLevel(max(level, logging.ERROR))

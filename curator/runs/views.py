@@ -7,18 +7,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, RowMapping, select
 
 from curator import interface
 from curator.accounts.offered import schema_text
 from curator.clock import moment, moment_or_none
 from curator.errors import NotFound, RunEnded
 from curator.store import run_records as records
-from curator.store.run_records import ClaimRecord, EventRecord, ReplyRecord, RunRecord
+from curator.store.run_records import EventRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties
 from protocol.exact import exact
-from protocol.messages.http import OwnRun, SentReceipt
+from protocol.messages.http import MOST_LISTED, OwnRun, SentReceipt
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
@@ -86,18 +86,10 @@ class RunViews:
             record = _found(db, run)
             return _terms(record, schema_text(db, record.schema_hash))
 
-    def of_party(self, party: str) -> list[OwnRun]:
+    def of_party(self, party: str, after: str = "") -> list[OwnRun]:
+        """List a party's runs, at most `MOST_LISTED`. `after` is the last run of the previous page."""
         with self.store.reading() as db:
-            return [
-                OwnRun(
-                    run=record.id,
-                    plan=record.plan_hash,
-                    state=record.state,
-                    reason=record.reason,
-                    culprit=record.culprit,
-                )
-                for record in records.runs_with(db, party)
-            ]
+            return [OwnRun(**row) for row in records.ends_with(db, party, after, MOST_LISTED)]
 
     def check_member(self, run: str, party: str | None) -> None:
         """Raise NotFound for an unknown run, or if a party is named that takes no part in it."""
@@ -117,24 +109,21 @@ class RunViews:
         with self.store.reading() as db:
             return records.count_receipts(db, party)
 
-    def receipts(self, party: str) -> list[SentReceipt]:
-        """Return the signed receipts of everything that this party has ever delivered, and of what it has promised."""
+    def receipts(self, party: str, after: str = "") -> list[SentReceipt]:
+        """List the signed receipts of everything that a party has delivered or promised, at most `MOST_LISTED`.
+
+        `after` is the place of the last receipt of the previous page.
+        """
+        run, _, step = after.partition("/")
         with self.store.reading() as db:
-            given, promised = records.replies_of_party(db, party), records.claims_of_party(db, party)
-            signed: list[ReplyRecord | ClaimRecord] = [*given, *promised]
-            plans = {record.id: record.plan_hash for record in records.runs_with(db, party)}
-            return [
-                SentReceipt(
-                    run=reply.run,
-                    plan=plans[reply.run],
-                    step=reply.step,
-                    charge=exact(reply.charge),
-                    delta=exact(reply.delta),
-                    digest=reply.digest,
-                    signature=reply.receipt.hex(),
-                )
-                for reply in signed
-            ]
+            found = records.receipts_of_party(db, party, (run, step), MOST_LISTED)
+        return [_receipt(row) for row in found]
+
+
+def _receipt(row: RowMapping) -> SentReceipt:
+    said = {name: row[name] for name in ("run", "plan", "step", "digest")}
+    costs = {"charge": exact(row["charge"]), "delta": exact(row["delta"])}
+    return SentReceipt(**said, **costs, signature=row["receipt"].hex())
 
 
 def _entry(record: RunRecord) -> interface.RunEntry:

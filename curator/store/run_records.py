@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, Table, delete, func, insert, select, union_all, update
 
 from curator.store.tables import claims, events, members, meta, replies, runs
 from protocol.messages.run_states import ACTIVE
@@ -124,10 +124,18 @@ def active_runs(db: Connection) -> list[RunRecord]:
     return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.state.in_(ACTIVE)).order_by(runs.c.id)))
 
 
-def runs_with(db: Connection, party: str) -> list[RunRecord]:
-    """List the runs in which a party takes or took part, oldest first."""
-    joined = select(*_RUN_COLUMNS).join(members, members.c.run == runs.c.id)
-    return list(_run_records(db, joined.where(members.c.party == party).order_by(runs.c.id)))
+def active_runs_with(db: Connection, party: str) -> list[str]:
+    """List the names of the active runs in which a party takes part, oldest first."""
+    joined = select(runs.c.id).join(members, members.c.run == runs.c.id).where(members.c.party == party)
+    return list(db.execute(joined.where(runs.c.state.in_(ACTIVE)).order_by(runs.c.id)).scalars())
+
+
+def ends_with(db: Connection, party: str, after: str, limit: int) -> Sequence[RowMapping]:
+    """List a party's runs and how they stand, in the order of their names: so many after the given one."""
+    wanted = runs.c.id.label("run"), runs.c.plan_hash.label("plan"), runs.c.state, runs.c.reason, runs.c.culprit
+    joined = select(*wanted).join(members, members.c.run == runs.c.id)
+    found = joined.where((members.c.party == party) & (members.c.run > after)).order_by(members.c.run).limit(limit)
+    return db.execute(found).mappings().all()
 
 
 def members_of(db: Connection, run: str) -> set[str]:
@@ -176,9 +184,21 @@ def spent_delta(replies: Sequence[ReplyRecord], party: str) -> Fraction:
     return sum((Fraction(reply.delta) for reply in replies if reply.party == party), Fraction(0))
 
 
-def replies_of_party(db: Connection, party: str) -> list[ReplyRecord]:
-    found = select(*_REPLY_COLUMNS).where(replies.c.party == party).order_by(replies.c.at, replies.c.run)
-    return [ReplyRecord(**row) for row in db.execute(found).mappings()]
+def receipts_of_party(db: Connection, party: str, after: tuple[str, str], limit: int) -> Sequence[RowMapping]:
+    """List a party's receipts, for answers given or promised, by run and step: so many after the given run and step."""
+    pages = [select(_receipts_in(table, party, after, limit).subquery()) for table in (replies, claims)]
+    return db.execute(union_all(*pages).order_by("run", "step").limit(limit)).mappings().all()
+
+
+def _receipts_in(table: Table, party: str, after: tuple[str, str], limit: int) -> Select[Any]:
+    wanted = "run", "step", "charge", "delta", "digest", "receipt"
+    joined = select(*(table.c[name] for name in wanted), runs.c.plan_hash.label("plan"))
+    joined = joined.join(runs, runs.c.id == table.c.run)
+    # The order of the memberships and a lower bound of their runs: so the database finds the page by its indexes.
+    joined = joined.join(members, (members.c.run == table.c.run) & (members.c.party == table.c.party))
+    mine = (members.c.party == party) & (members.c.run >= after[0])
+    follows = (table.c.run > after[0]) | (table.c.step > after[1])
+    return joined.where(mine & follows).order_by(members.c.run, table.c.step).limit(limit)
 
 
 def add_claim(db: Connection, record: ClaimRecord) -> None:
@@ -194,11 +214,6 @@ def find_claim(db: Connection, run: str, step: str, party: str) -> ClaimRecord |
     wanted = (claims.c.run == run) & (claims.c.step == step) & (claims.c.party == party)
     row = db.execute(select(claims).where(wanted)).mappings().one_or_none()
     return None if row is None else ClaimRecord(**row)
-
-
-def claims_of_party(db: Connection, party: str) -> list[ClaimRecord]:
-    found = select(claims).where(claims.c.party == party).order_by(claims.c.at, claims.c.run)
-    return [ClaimRecord(**row) for row in db.execute(found).mappings()]
 
 
 def count_receipts(db: Connection, party: str) -> int:

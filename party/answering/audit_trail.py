@@ -6,13 +6,14 @@ first; where it goes on without end, not each of it is told.
 
 from collections.abc import Sequence
 
-from party.answering.refusals import MOST_FRUITLESS, is_told
+from party.answering.refusals import MOST_FRUITLESS
 from party.books.audit import tells_of
 from party.books.budget import Amounts
 from party.books.ledger import Request
 from party.books.ledger_tables import REFUSAL, Entry
 from party.books.reconciliation import unlogged
 from party.home.home import OpenHome
+from protocol.services.sparse import is_told
 
 
 class AuditTrail:

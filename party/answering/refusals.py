@@ -12,15 +12,6 @@ _MOST_REASONS = 20
 _LONGEST_OF_MANY = 300
 
 
-def is_told(count: int) -> bool:
-    """Whether the audit log tells of the fruitless request that is number `count` since the last charge.
-
-    It tells of the first hundred, and later whenever their number has doubled.
-    """
-    hundreds, rest = divmod(count, MOST_FRUITLESS)
-    return count <= MOST_FRUITLESS or (not rest and not hundreds & (hundreds - 1))
-
-
 def bounded(reasons: Sequence[str]) -> tuple[str, ...]:
     """Return the reasons, however many and long a plan makes them, in a bounded length."""
     shown = tuple(reason[:_LONGEST_OF_MANY] for reason in reasons[:_MOST_REASONS])

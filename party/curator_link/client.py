@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -24,6 +25,7 @@ from party.logs import Log, silent
 from protocol.exact import digest
 from protocol.identity import Identity
 from protocol.messages.http import (
+    MOST_LISTED,
     Asked,
     Claim,
     CuratorTime,
@@ -60,9 +62,13 @@ _CONNECT_SECONDS = 10.0
 _LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
 _LATER = (408, 425, 429)
 _SHORT = 1 << 16  # bytes of an answer that says little
-_LARGEST_LIST = 1 << 26  # of runs, receipts or parties
+_LARGEST_LIST = 1 << 26  # of parties
+_LARGEST_PAGE = 1 << 23  # of runs or receipts
+_MOST_LISTED_IN_ALL = 200_000
 LARGEST_TABLE = 1 << 30  # a synthetic table
 _SOFTWARE = f"dp-subn/{version('dp-subn')}"
+
+Listed = TypeVar("Listed", OwnRun, SentReceipt)
 
 
 @dataclass(frozen=True)
@@ -153,10 +159,10 @@ class Curator:
         await self._call("PUT", f"/v1/runs/{quote(run, safe='')}/outbox/{quote(step)}", reply, headers)
 
     async def my_runs(self) -> list[OwnRun]:
-        return (await self._call("GET", "/v1/runs/mine", largest=_LARGEST_LIST)).read(TypeAdapter(list[OwnRun]))
+        return await self._listed("/v1/runs/mine", TypeAdapter(list[OwnRun]))
 
     async def receipts(self) -> list[SentReceipt]:
-        return (await self._call("GET", "/v1/receipts", largest=_LARGEST_LIST)).read(TypeAdapter(list[SentReceipt]))
+        return await self._listed("/v1/receipts", TypeAdapter(list[SentReceipt]))
 
     async def clock_difference(self) -> int:
         """Milliseconds by which the curator's signed time is ahead of this machine's."""
@@ -190,6 +196,18 @@ class Curator:
         proof = sign(following.signing, ROTATION, rotation_text(self._name, *keys))
         body = Rotation.model_construct(signing_key=keys[0], exchange_key=keys[1], signature=proof.hex())
         await self._send("POST", "/v1/keys", body)
+
+    async def _listed(self, target: str, kind: TypeAdapter[list[Listed]]) -> list[Listed]:
+        """Ask page by page. Their number has a bound, whatever the curator says."""
+        found: list[Listed] = []
+        while True:
+            after = f"?{urlencode({'after': found[-1].place})}" if found else ""
+            page = (await self._call("GET", target + after, largest=_LARGEST_PAGE)).read(kind)
+            found += page
+            if len(page) < MOST_LISTED:
+                return found
+            if len(found) > _MOST_LISTED_IN_ALL:
+                raise TalkError(f"the curator lists more than {_MOST_LISTED_IN_ALL:,} entries: nothing was believed")
 
     async def _send(self, method: str, target: str, body: Asked) -> Answer:
         """Send input that a person may have typed, unchecked: the curator judges it and says what is wrong."""

@@ -13,6 +13,8 @@ from protocol.messages.run_states import RunStateName
 from protocol.options import MOST_ROWS_OF_A_PERSON
 from protocol.text import checked_name
 
+# A party's runs and receipts are told in pages of so many, ordered by run and step. A shorter page is the last.
+MOST_LISTED = 500
 LONGEST_POLL = 30  # seconds that the curator holds a request for which it has nothing yet
 
 # The last part of a problem's `type` that a party has to tell from others: another answer has been promised or taken.
@@ -23,6 +25,9 @@ _NAME = r"^[\w](?:[\w .()&'-]{0,98}[\w.)])?$"
 PartyName = Annotated[str, Field(pattern=_NAME, examples=["hospital-1"]), AfterValidator(checked_name)]
 DatasetName = Annotated[str, Field(pattern=_NAME, examples=["patients"]), AfterValidator(checked_name)]
 RunId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}$")]
+ReceiptPlace = Annotated[
+    str, Field(pattern=r"^[0-9A-Za-z_-]{1,100}/[a-z]+(/[0-9]{1,6})?$", description="run and step of the last receipt")
+]
 StepName = Annotated[str, Field(pattern=r"^[a-z]+(/[0-9]{1,6})?$", examples=["correlations", "update/2"])]
 PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=["5d" * 32])]
 Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", examples=["a7" * 64])]
@@ -108,6 +113,11 @@ class OwnRun(Told):
     reason: str | None
     culprit: str | None
 
+    @property
+    def place(self) -> str:
+        """The value of `after` for the page that follows this run."""
+        return self.run
+
 
 class SentReceipt(Told):
     run: RunId
@@ -117,6 +127,11 @@ class SentReceipt(Told):
     delta: _Amount = Fraction(0)
     digest: Hash
     signature: Signature
+
+    @property
+    def place(self) -> str:
+        """The value of `after` for the page that follows this receipt."""
+        return f"{self.run}/{self.step}"
 
 
 class Peer(Told):

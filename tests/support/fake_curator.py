@@ -19,6 +19,7 @@ from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign, verify
 from curator.runs.run_crypto import public_half
+from party.curator_link import client
 from protocol.errors import PeerError
 from protocol.exact import canonical_json
 from protocol.messages import signatures as a
@@ -247,7 +248,11 @@ class FakeCurator:
         ]
 
     async def _receipts(self, request: Request) -> list[dict[str, Any]]:
-        return self.receipts.get(_sender(request), [])
+        """A page of the receipts, after the place that the party names."""
+        found, after = self.receipts.get(_sender(request), []), request.query_params.get("after")
+        places = [f"{one['run']}/{one['step']}" for one in found]
+        start = places.index(after) + 1 if after else 0
+        return found[start : start + client.MOST_LISTED]
 
     async def _roster(self) -> list[dict[str, Any]]:
         return [{"name": name} | party for name, party in self.parties.items()]

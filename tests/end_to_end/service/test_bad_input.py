@@ -301,7 +301,7 @@ def test_a_refusal_ends_the_run_with_its_reason(home: Cluster, raw: Raw, run: st
 
 def test_only_members_and_operators_get_a_table(home: Cluster, raw: Raw) -> None:
     run = home.finished(*PARTIES[:2])
-    refused(raw("GET", f"/v1/runs/{run}/table.csv"), 403, "takes no part")
+    refused(raw("GET", f"/v1/runs/{run}/table.csv"), 404, "there is no run")
     member = Raw(home, PARTIES[0], Identity(home.sites[PARTIES[0]].signing, raw.own.exchange))
     assert member("GET", f"/v1/runs/{run}/table.csv").content == home.get(run, "table.csv")
     refused(member("GET", f"/v1/runs/{run}/table.csv?rows=5"), 403, "leave rows out")

@@ -59,6 +59,12 @@ def test_the_caller_says_how_much_is_read() -> None:
         read_json("[1, 2, 3]", largest=8)
 
 
+def test_the_caller_says_how_many_keys_are_read_and_colons_in_texts_are_none() -> None:
+    assert read_json('{"a": 1, "b\\":": "::::"}', most_keys=2) == {"a": 1, 'b":': "::::"}
+    with pytest.raises(ValueError, match="it has more than 2 keys"):
+        read_json('{"a": {"b": 1, "c": 2}}', most_keys=2)
+
+
 def test_the_deepest_that_is_read_and_brackets_in_texts() -> None:
     deepest = "[" * DEEPEST + "]" * DEEPEST
     assert read_json(deepest) is not None

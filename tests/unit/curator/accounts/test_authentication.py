@@ -41,6 +41,12 @@ def gate(registry, clock) -> Authentication:
     return Authentication(registry.store, clock)
 
 
+def party(gate: Authentication, request: SignedRequest) -> str:
+    sender = gate.sender(request)
+    gate.admit(sender, request)
+    return sender.name
+
+
 def signed(nonce: str = NONCE, time_ms: int = START, sender: str = "clinic", key: int = 0) -> SignedRequest:
     text = request_text("PUT", "/v1/offers/x?y=z", digest(b"body"), sender, time_ms, nonce)
     signature = sign(identity(key).signing, REQUEST, text).hex()
@@ -49,7 +55,7 @@ def signed(nonce: str = NONCE, time_ms: int = START, sender: str = "clinic", key
 
 def test_a_signed_request_is_its_senders(gate, registry, clock):
     clock.advance(7)
-    assert gate.party(signed()) == "clinic"
+    assert party(gate, signed()) == "clinic"
     assert registry.parties()[0].last_seen == START + 7000
 
 
@@ -69,85 +75,109 @@ def test_a_signed_request_is_its_senders(gate, registry, clock):
 )
 def test_what_was_changed_on_the_way_is_refused(gate, change):
     with pytest.raises(NotAuthenticated, match="not signed with the key of 'clinic'"):
-        gate.party(replace(signed(), **change))
+        party(gate, replace(signed(), **change))
 
 
 def test_another_partys_key_does_not_sign(gate):
     with pytest.raises(NotAuthenticated, match="not signed with the key of 'clinic'"):
-        gate.party(signed(key=1))
+        party(gate, signed(key=1))
     with pytest.raises(NotAuthenticated, match="no party 'nobody' is enrolled here"):
-        gate.party(signed(sender="nobody"))
+        party(gate, signed(sender="nobody"))
 
 
 @pytest.mark.parametrize("change", [{"time_ms": "now"}, {"time_ms": "9" * 16}, {"nonce": "short"}, {"nonce": "ä" * 20}])
 def test_what_cannot_be_read_is_refused(gate, change):
     with pytest.raises(NotAuthenticated, match="must be milliseconds since 1970 and its nonce 16 to 64 letters"):
-        gate.party(replace(signed(), **change))
+        party(gate, replace(signed(), **change))
 
 
 @pytest.mark.parametrize("sign_of", [1, -1])
 def test_clocks_may_differ_by_five_minutes(gate, clock, sign_of):
     off = START + sign_of * LARGEST_CLOCK_DIFFERENCE_MS
-    assert gate.party(signed(time_ms=off)) == "clinic"
+    assert party(gate, signed(time_ms=off)) == "clinic"
     with pytest.raises(WrongClock, match="may differ by 5 minutes"):
-        gate.party(signed(nonce="f" * 16, time_ms=off + sign_of))
+        party(gate, signed(nonce="f" * 16, time_ms=off + sign_of))
 
 
 def test_a_wrong_clock_is_told_both_clocks(gate):
     with pytest.raises(WrongClock) as error:
-        gate.party(signed(time_ms=START - 3_600_000))
+        party(gate, signed(time_ms=START - 3_600_000))
     assert "your clock says 2027-01-15 07:00:00 UTC, the curator's says 2027-01-15 08:00:00 UTC" in str(error.value)
     with pytest.raises(WrongClock, match="your clock says 999999999999999 ms after 1970"):
-        gate.party(signed(time_ms=999_999_999_999_999))
+        party(gate, signed(time_ms=999_999_999_999_999))
 
 
 def test_a_nonce_serves_once_even_after_a_restart(gate, clock, tmp_path):
-    gate.party(signed())
+    party(gate, signed())
     with pytest.raises(Replayed, match="has already been received"):
-        gate.party(signed())
+        party(gate, signed())
     restarted = Store.open(f"sqlite:///{tmp_path / 'curator.db'}")
     with pytest.raises(Replayed):
-        Authentication(restarted, clock).party(signed())
+        party(Authentication(restarted, clock), signed())
     restarted.close()
 
 
 def test_at_no_time_does_a_nonce_serve_twice(gate, clock):
     """Signed by a clock that is as fast as it may be, and sent again every minute until its time is over."""
     request = signed(time_ms=START + LARGEST_CLOCK_DIFFERENCE_MS)
-    gate.party(request)
+    party(gate, request)
     for minute in range(1, 16):
         clock.advance(60)
-        gate.party(signed(nonce=f"{minute:016d}", time_ms=clock.now))  # others' requests clear old nonces away
+        party(gate, signed(nonce=f"{minute:016d}", time_ms=clock.now))  # others' requests clear old nonces away
         with pytest.raises(Replayed if minute <= 10 else WrongClock):
-            gate.party(request)
+            party(gate, request)
 
 
 def test_old_nonces_are_cleared_away(gate, clock, registry):
     for number in range(5):
-        gate.party(signed(nonce=f"{number:016d}"))
+        party(gate, signed(nonce=f"{number:016d}"))
     clock.advance(601)
-    gate.party(signed(nonce="f" * 16, time_ms=clock.now))
+    party(gate, signed(nonce="f" * 16, time_ms=clock.now))
     with registry.store.reading() as db:
         assert db.execute(select(func.count()).select_from(nonces)).scalar_one() == 1
 
 
 def test_forged_requests_use_no_nonce(gate):
     with pytest.raises(NotAuthenticated):
-        gate.party(signed(key=1))
-    assert gate.party(signed()) == "clinic"
+        party(gate, signed(key=1))
+    assert party(gate, signed()) == "clinic"
 
 
 def test_a_revoked_party_is_told_so(gate, registry):
     registry.revoke("clinic")
     with pytest.raises(Forbidden, match="clinic was revoked by the operator"):
-        gate.party(signed())
+        party(gate, signed())
+
+
+def test_only_times_that_cannot_be_repetitions_say_something_of_the_clock(gate, registry, clock):
+    heard: list[int] = []
+    gate = replace(gate, heard=lambda _party, time_ms: heard.append(time_ms))
+    kept = signed()
+    party(gate, kept)
+    with pytest.raises(Replayed):
+        party(gate, kept)
+    clock.advance(3600)
+    with pytest.raises(WrongClock):
+        party(gate, kept)  # its nonce has been forgotten
+    with pytest.raises(WrongClock):
+        party(gate, signed(nonce="a" * 16, time_ms=START + LARGEST_CLOCK_DIFFERENCE_MS))
+    assert heard == [START]
+    newer = START + LARGEST_CLOCK_DIFFERENCE_MS + 1
+    with pytest.raises(WrongClock):
+        party(gate, signed(nonce="b" * 16, time_ms=newer))
+    assert heard == [START, newer]
+    registry.revoke("clinic")
+    for number, time_ms in enumerate((clock.now, clock.now + 3_600_000)):
+        with pytest.raises(Forbidden):
+            party(gate, signed(nonce=f"{number:016d}", time_ms=time_ms))
+    assert heard == [START, newer]
 
 
 def test_a_rotated_key_takes_the_place_of_the_old_one(gate, registry):
     registry.rotate("clinic", identity(1).signing.public, identity(1).exchange.public)
-    assert gate.party(signed(key=1)) == "clinic"
+    assert party(gate, signed(key=1)) == "clinic"
     with pytest.raises(NotAuthenticated):
-        gate.party(signed(key=0))
+        party(gate, signed(key=0))
 
 
 def test_a_newcomer_holds_the_key_that_it_brings(gate):

@@ -1,10 +1,13 @@
 """What strangers and parties may send over real sockets: heads first, bodies of known senders, all of it in time."""
 
+import gc
 import socket
+import ssl
 import threading
 import time
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from http.client import HTTPResponse
 from typing import Any
@@ -14,13 +17,13 @@ import pytest
 from fastapi.routing import APIRoute, APIRouter
 
 from crypto.signing import SigningKey
-from curator import server
-from curator.accounts.authentication import Authentication, SignedRequest
+from curator.accounts.authentication import Authentication, Sender, SignedRequest
 from curator.errors import Abandoned
 from curator.home.certificates import Certificates
 from curator.http import (
     bodies,
     connections,
+    handshakes,
     health_routes,
     open_requests,
     operator_routes,
@@ -35,6 +38,7 @@ from curator.pages.frame import PageRoute
 from curator.runs import spool
 from curator.runs.planning import Planned, Wanted
 from curator.runs.spool import Spool
+from curator.runs.views import RunViews
 from curator.server import SecureLine
 from protocol.errors import SchemaError
 from protocol.exact import canonical_json, digest
@@ -45,6 +49,7 @@ from tests.support.curator import Desk, Outgoing
 from tests.support.raw_http import answer_to_head, connected, head, is_cut_off, signed_headers, status_of
 
 MEGABYTES = 64 << 20
+MOST_BUFFERED = 1 << 14  # bytes of one TLS record
 JSON = {"Content-Type": "application/json"}
 
 
@@ -306,12 +311,73 @@ def test_a_plan_is_given_up_when_its_client_goes_away(desk: Desk, path: str) -> 
 
 
 def test_a_handshake_that_is_not_finished_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.5)
+    monkeypatch.setattr(handshakes, "HANDSHAKE_SECONDS", 0.5)
     certificates = Certificates(desk.home)
     certificates.make(["127.0.0.1"])
     with served(desk, SecureLine(certificates)) as (url, _key), connected(url) as line:
         line.sendall(b"\x16\x03\x01")
         assert is_cut_off(line)
+
+
+def test_of_many_begun_handshakes_the_newest_stay_and_callers_are_served(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "MOST_HANDSHAKES", 50)
+    certificates = Certificates(desk.home)
+    certificates.make(["127.0.0.1"])
+    begun = bytes.fromhex("16030140000100") + b"a" * 10
+    trusted = ssl.create_default_context(cafile=certificates.ca_file)
+    with served(desk, SecureLine(certificates)) as (url, _key), ExitStack() as strangers:
+        lines = [strangers.enter_context(connected(url)) for _ in range(300)]
+        for line in lines:
+            with suppress(ConnectionError):  # cut off already
+                line.sendall(begun)
+        assert all(is_cut_off(line) for line in lines[:250])
+        answer = httpx.get(f"{url.replace('http:', 'https:')}/healthz", verify=trusted)
+        assert answer.status_code == 200
+        buffers = [len(one._ssl_buffer) for one in gc.get_objects() if isinstance(one, SSLProtocol)]
+        assert sum(buffers) <= 51 * MOST_BUFFERED
+        lines[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            lines[-1].recv(1)
+
+
+# Bodies full of mistakes
+
+
+def sent_body(desk: Desk, url: str, method: str, target: str, body: bytes) -> httpx.Response:
+    headers = signed(desk, 0, method, target, body, **JSON)
+    return httpx.request(method, url + target, content=body, headers=headers, timeout=20)
+
+
+def unknown_keys(count: int) -> bytes:
+    return ("{" + ",".join(f'"{number:x}":1' for number in range(count)) + "}").encode()
+
+
+def test_an_offer_full_of_unknown_keys_is_refused_for_their_number(desk: Desk, url: str) -> None:
+    answer = sent_body(desk, url, "PUT", "/v1/offers/rows", unknown_keys(100_000))
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "body: this is not JSON that can be read: it has more than 100 keys"
+
+
+def test_an_offer_may_have_a_schema_of_many_keys(desk: Desk, url: str) -> None:
+    named = canonical_json({"title": "Many", "attributes": [{"name": "a", "kind": "boolean", "true": [":"] * 200}]})
+    answer = sent_body(desk, url, "PUT", "/v1/offers/rows", canonical_json({"schema": named.decode(), "rows": 10}))
+    assert "keys" not in answer.text
+    assert "true" in answer.json()["detail"]  # the schema was read, and repeats a text
+
+
+def test_of_many_mistakes_twenty_are_told(desk: Desk, url: str) -> None:
+    told = sent_body(desk, url, "PUT", "/v1/offers/rows", unknown_keys(90)).json()["detail"].split("; ")
+    assert len(told) == 21
+    assert told[-1] == "and 72 more mistakes"  # two fields are missing besides
+
+
+@pytest.mark.parametrize(("method", "target"), [("POST", "/v1/keys"), ("PUT", "/v1/runs/r/receipts/joining")])
+def test_keys_and_promises_are_short(desk: Desk, url: str, method: str, target: str) -> None:
+    body = b" " * (bodies.TINY + 1)
+    status, said = answer_to_head(url, method, target, signed(desk, 0, method, target, body, **JSON), len(body))
+    assert (status, "larger than 4,096 bytes" in said) == (413, True)
 
 
 # In number
@@ -440,9 +506,9 @@ def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
     desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_requests, "MOST_OPEN", 0)
-    at_once, most, lock, check = 0, 0, threading.Lock(), Authentication.party
+    at_once, most, lock, admit = 0, 0, threading.Lock(), Authentication.admit
 
-    def slow(authentication: Authentication, request: SignedRequest) -> str:
+    def slow(authentication: Authentication, sender: Sender, request: SignedRequest) -> None:
         nonlocal at_once, most
         with lock:
             at_once += 1
@@ -450,9 +516,9 @@ def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
         time.sleep(0.02)
         with lock:
             at_once -= 1
-        return check(authentication, request)
+        admit(authentication, sender, request)
 
-    monkeypatch.setattr(Authentication, "party", slow)
+    monkeypatch.setattr(Authentication, "admit", slow)
     began = time.monotonic()
     with ExitStack() as stack:
         lines = [stack.enter_context(connected(url)) for _ in range(10)]
@@ -460,6 +526,72 @@ def test_a_party_that_repeats_refused_requests_waits_and_holds_one_thread(
             line.sendall(poll(desk))
         assert [status_of(line)[0] for line in lines] == [429] * 10
     assert time.monotonic() - began >= 0.5 + 10 * 0.02
+    assert most == 1
+
+
+def test_a_stranger_does_not_stand_in_the_line_of_the_party_whose_name_it_claims(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_line: list[str] = []
+    admission = OpenRequests.admission
+
+    def noting(requests: OpenRequests, party: str) -> Any:
+        in_line.append(party)
+        return admission(requests, party)
+
+    monkeypatch.setattr(OpenRequests, "admission", noting)
+    target = "/v1/time"
+    forged = signed(desk, 0, "GET", target, b"") | {a.SIGNATURE_HEADER: "00" * 64}
+    assert [httpx.get(url + target, headers=forged).status_code for _ in range(3)] == [401] * 3
+    assert in_line == []
+    assert httpx.get(url + target, headers=signed(desk, 0, "GET", target, b"")).status_code == 200
+    assert in_line == ["party-1"]
+
+
+def test_signatures_of_strangers_take_few_threads(desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most, lock, prove = 0, 0, threading.Lock(), Authentication.sender
+
+    def slow(authentication: Authentication, request: SignedRequest) -> Sender:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.05)
+        with lock:
+            at_once -= 1
+        return prove(authentication, request)
+
+    monkeypatch.setattr(Authentication, "sender", slow)
+    target = "/v1/time"
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(20)]
+        for number, line in enumerate(lines):
+            forged = signed(desk, 0, "GET", target, b"") | {a.PARTY_HEADER: f"nobody-{number}"}
+            line.sendall(head("GET", target, forged))
+        assert {status_of(line)[0] for line in lines} == {401}
+    assert most == open_requests.MOST_PROVING
+
+
+def test_a_party_reads_its_lists_one_after_the_other(desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most, lock = 0, 0, threading.Lock()
+
+    def slow(*_asked: Any) -> list[Any]:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.05)
+        with lock:
+            at_once -= 1
+        return []
+
+    monkeypatch.setattr(RunViews, "receipts", slow)
+    monkeypatch.setattr(RunViews, "of_party", slow)
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(url)) for _ in range(6)]
+        for line, target in zip(lines, ["/v1/receipts", "/v1/runs/mine"] * 3, strict=True):
+            line.sendall(head("GET", target, signed(desk, 0, "GET", target, b"")))
+        assert {status_of(line) for line in lines} == {(200, "[]")}
     assert most == 1
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.datastructures import Headers
 from starlette.types import Message
 
 from crypto.signing import SigningKey, verify
 from curator.errors import NotFound
+from curator.http import middleware
 from curator.http.middleware import RequestLog, SecurityHeaders, SignedAnswers
 from curator.http.problems import handle_problems
 from curator.operations.logs import JsonLines
@@ -179,6 +180,65 @@ def test_one_line_is_logged_with_neither_query_nor_body(caplog: pytest.LogCaptur
     assert observed[-1][:3] == ("GET", "/party/{pieces}", 200)
     ask("BREW", "/no/such/place")
     assert observed[-1][:3] == ("BREW", "none", 404)
+
+
+def lines_of(caplog: pytest.LogCaptureFixture, *asked: tuple[str, str, str]) -> list[dict[str, Any]]:
+    """The lines that are logged of these requests to one application: method, path and sender."""
+    app = FastAPI()
+
+    @app.get("/{run}")
+    async def route(request: Request, run: str) -> None:
+        known = {"party": ["party"], "operator": ["operator"], "newcomer": ["party", "newcomer"]}
+        for name in known.get(run, []):
+            setattr(request.state, name, run)
+        if "fails" in request.headers:
+            raise HTTPException(403)
+
+    app.add_middleware(RequestLog, observe=lambda *_what: None)
+
+    async def run() -> None:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://curator") as client:
+            for method, path, header in asked:
+                await client.request(method, path, headers={header: "1"})
+
+    with caplog.at_level(logging.INFO, "curator.http"):
+        asyncio.run(run())
+    return [json.loads(JsonLines().format(record)) for record in caplog.records]
+
+
+def test_a_line_is_short_however_long_the_request_is(caplog: pytest.LogCaptureFixture) -> None:
+    (line,) = lines_of(caplog, ("X" * 30_000, "/" + "%F3%A0%81%81" * 1300, "none"))
+    assert (len(line["method"]), len(line["path"])) == (20, 200)
+    caplog.clear()
+    (line,) = lines_of(caplog, ("GET", "/" + "r" * 15_000, "none"))
+    assert len(line["run"]) == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "told"),
+    [
+        ("/nobody", "none", 102),
+        ("/nobody", "fails", 102),
+        ("/newcomer", "fails", 102),
+        ("/newcomer", "none", 450),
+        ("/party", "fails", 450),
+        ("/operator", "fails", 450),
+    ],
+)
+def test_requests_of_unknown_senders_are_logged_sparsely(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, path: str, header: str, told: int
+) -> None:
+    monkeypatch.setattr(middleware, "perf_counter", lambda: 7200.0)
+    found = lines_of(caplog, *[("GET", path, header)] * 450)
+    assert len(found) == told
+    numbers = [line["unknown_senders"] for line in found if "unknown_senders" in line]
+    assert numbers == ([200, 400] if told == 102 else [])
+
+
+def test_every_hour_begins_a_new_count_of_unknown_senders() -> None:
+    strangers = middleware.Strangers()
+    assert [strangers.count(seconds) for seconds in (1, 3599, 3600, 3601, 9000)] == [1, 2, 1, 2, 1]
 
 
 @pytest.mark.parametrize(("error", "said"), [(ValueError("patient 4711"), "ValueError"), (NotFound("no x"), "no x")])

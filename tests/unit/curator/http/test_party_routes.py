@@ -297,9 +297,13 @@ def test_tasks_are_fetched_and_answered_until_the_run_is_finished(desk: Desk) ->
         (own,) = (await api.party(1, "GET", "/v1/runs/mine")).json()
         assert (own["run"], own["state"], own["culprit"]) == (run, "finished", None)
         receipts = (await api.party(1, "GET", "/v1/receipts")).json()
-        steps = ["joining", "correlations", "initial/2", "update/2", "parameters"]
+        steps = ["correlations", "initial/2", "joining", "parameters", "update/2"]
         assert [receipt["step"] for receipt in receipts] == steps
         assert {receipt["run"] for receipt in receipts} == {run}
+        after = f"/v1/receipts?after={run}%2Finitial%2F2"
+        assert [one["step"] for one in (await api.party(1, "GET", after)).json()] == steps[2:]
+        assert (await api.party(1, "GET", f"/v1/runs/mine?after={run}")).json() == []
+        refused(await api.party(1, "GET", "/v1/receipts?after=x"), 422, "query.after")
 
     with_api(desk, story)
 
@@ -386,11 +390,13 @@ def test_parties_fetch_the_table_of_their_runs_and_of_no_others(desk: Desk) -> N
         run = await api.create_run(parties=["party-1", "party-2"])
         target = f"/v1/runs/{run}/table.csv"
         refused(await api.party(0, "GET", target), 409, "only a finished run has results")
+        refused(await api.party(2, "GET", target), 404, f"there is no run '{run}' of party-3")
+        refused(await api.party(2, "GET", "/v1/runs/x/table.csv"), 404, "there is no run 'x' of party-3")
         await api.answer_all()
         await api.wait_until(run, "finished")
         table = await api.party(0, "GET", target)
         assert table.text == (await api.operator("GET", target)).text
-        refused(await api.party(2, "GET", target), 403, "party-3 takes no part")
+        refused(await api.party(2, "GET", target), 404, f"there is no run '{run}' of party-3")
         refused(await api.party(0, "GET", target + "?rows=5"), 403, "leave rows out")
         refused(await api.party(0, "GET", f"/v1/runs/{run}/manifest.json"), 401, "operator's key")
         refused(await api.http.get(target), 401)

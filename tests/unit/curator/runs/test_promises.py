@@ -7,6 +7,7 @@ import pytest
 
 from crypto.signing import sign
 from curator.errors import Forbidden, NotAsked, NotFound, OtherBytes, RunEnded
+from curator.runs import views
 from protocol.messages.signatures import HELD_HEADER, RECEIPT, REFUSAL_RECEIPT, receipt_text_of_digest
 from tests.support.api import Api, with_api
 from tests.support.curator import Desk
@@ -119,3 +120,22 @@ def test_two_promises_at_once_are_one(desk: Desk) -> None:
 
     found = asyncio.run(both())
     assert sorted(type(one).__name__ for one in found) == ["NoneType", "OtherBytes"]
+
+
+def test_receipts_and_runs_are_told_in_pages(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = []
+    for number in range(5):
+        runs.append(run := desk.run(key=str(number), **PLAIN))
+        if number % 2:
+            promise(desk, run, MINE)
+        else:
+            found = desk.parties[0].handle(run, desk.orchestrator.inbox("party-1", tuple(runs[:-1]))[1])
+            desk.deliver(desk.parties[0], found)
+    whole = [one.place for one in desk.views.receipts("party-1")]
+    assert whole == [f"{run}/joining" for run in sorted(runs)]
+    monkeypatch.setattr(views, "MOST_LISTED", 2)
+    pages = [desk.views.receipts("party-1", after) for after in ("", whole[1], whole[3], whole[4])]
+    assert [[one.place for one in page] for page in pages] == [whole[:2], whole[2:4], whole[4:], []]
+    own = [desk.views.of_party("party-1", after) for after in ("", sorted(runs)[1], sorted(runs)[3], sorted(runs)[4])]
+    assert [len(page) for page in own] == [2, 2, 1, 0]
+    assert [one.run for page in own for one in page] == sorted(runs)

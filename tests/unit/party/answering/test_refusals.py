@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from party.answering.refusals import MOST_FRUITLESS, MOST_UNDECIDED, bounded, is_told
+from party.answering.refusals import MOST_FRUITLESS, MOST_UNDECIDED, bounded
 from party.books import folding
 from party.commands.main import main
 from party.curator_link.client import Backoff, Waiting
@@ -162,10 +162,6 @@ def test_refusals_that_follow_each_other_without_end_are_counted_instead_of_told
     party.answering.handle(RUN, invitation(RUN))
     assert len(party.audited()) == len(refused)
     assert party.ledger.fruitless() == 431
-
-
-def test_how_often_is_told() -> None:
-    assert [count for count in range(1, 2000) if is_told(count)] == [*range(1, 101), 200, 400, 800, 1600]
 
 
 def test_a_charge_begins_the_count_anew_and_a_run_that_is_joined_is_always_told(

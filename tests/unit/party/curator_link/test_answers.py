@@ -66,8 +66,8 @@ def ask(transport: httpx.AsyncBaseTransport, what: str, *arguments: Any) -> Any:
 
 KINDS = [
     ("inbox", (0,), 1 << 26),
-    ("my_runs", (), 1 << 26),
-    ("receipts", (), 1 << 26),
+    ("my_runs", (), 1 << 23),
+    ("receipts", (), 1 << 23),
     ("roster", (), 1 << 26),
     ("table", ("run-1",), 1 << 30),
     ("clock_difference", (), 1 << 16),

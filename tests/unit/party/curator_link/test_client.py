@@ -9,6 +9,7 @@ from fastapi import Request, Response
 
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
+from party.curator_link import client
 from party.curator_link.client import Backoff, Curator
 from party.errors import Declined, TalkError, Unreachable, Untrusted
 from protocol.messages.signatures import CURATOR_SIGNATURE_HEADER
@@ -159,6 +160,17 @@ def test_an_answer_that_cannot_be_read_says_where(fake, waits):
     fake.parties[NAME]["revoked"] = None
     with pytest.raises(TalkError, match=r"the curator's answer cannot be read: 0\.revoked: "):
         ask(line(fake, waits), "roster")
+
+
+def test_lists_are_asked_for_page_by_page_and_not_without_end(fake, waits, monkeypatch):
+    plan = {"plan": "0" * 64, "charge": "0", "delta": "0", "digest": "0" * 64, "signature": "0" * 128}
+    fake.receipts[NAME] = [{"run": f"run-{number}", "step": "joining"} | plan for number in range(5)]
+    monkeypatch.setattr(client, "MOST_LISTED", 2)
+    assert [one.run for one in ask(line(fake, waits), "receipts")] == [f"run-{number}" for number in range(5)]
+    assert [one for one in fake.requests if "receipts" in one] == ["GET /v1/receipts"] * 3
+    monkeypatch.setattr(client, "_MOST_LISTED_IN_ALL", 3)
+    with pytest.raises(TalkError, match="the curator lists more than 3 entries"):
+        ask(line(fake, waits, stream=Stream.keyed(b"later")), "receipts")
 
 
 # How long it tries
