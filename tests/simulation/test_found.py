@@ -24,7 +24,7 @@ FOUND: Mapping[str, Schedule] = {
     ),
     "rows of a run that was over stayed until the curator could be reached": Schedule(
         "replace, local",
-        (Jump(CURATOR, 49, -310, 5.0), Death("party-2", "checkpoint", 2, "after", 0.7, 0.5)),
+        (Death("party-2", "checkpoint", 2, "after", 0.7, 0.5), Jump(CURATOR, 49, -310, 5.0)),
     ),
 }
 
