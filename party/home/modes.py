@@ -11,7 +11,7 @@ from party.home.layout import SETTINGS_FILE, Home
 
 _OTHERS = 0o077
 # With what stands beside them: SQLite's files, drafts, and copies that editors make of settings with a password.
-_KEPT = (f"{SETTINGS_FILE}*", "ledger.db*", "audit.jsonl*", "*-token*", "keys", "rows", "comparisons", ".restore")
+_KEPT = (f"{SETTINGS_FILE}*", "keys", "ledger.db*", "audit.jsonl*", "*-token*", "rows", "comparisons", ".restore")
 
 
 def open_to_others(home: Home) -> list[Path]:
