@@ -54,7 +54,7 @@ class Answer:
         return Declined(self.status, self.complaint, problem.get("culprit"), kind)
 
     def is_signed(self, curator_key: bytes, request: bytes) -> bool:
-        """Whether the curator has signed this answer to this `answered_request`."""
+        """Whether the curator signed this answer to this request (`protocol.messages.signatures.answered_request`)."""
         said = (self.headers.get(name, "") for name in (VERSION_HEADER, RUN_HEADER, HELD_HEADER))
         text = response_text(self.status, self.body, request, *said)
         try:

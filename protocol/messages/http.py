@@ -115,7 +115,7 @@ class OwnRun(Told):
 
     @property
     def place(self) -> str:
-        """The value of `after` for the page that follows this run."""
+        """Where the page begins that follows this run."""
         return self.run
 
 
@@ -130,7 +130,7 @@ class SentReceipt(Told):
 
     @property
     def place(self) -> str:
-        """The value of `after` for the page that follows this receipt."""
+        """Where the page begins that follows this receipt."""
         return f"{self.run}/{self.step}"
 
 
