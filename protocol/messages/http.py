@@ -115,7 +115,7 @@ class OwnRun(Told):
 
     @property
     def place(self) -> str:
-        """Where the page begins that follows this run."""
+        """The position from which the page goes on that follows this run."""
         return self.run
 
 
@@ -130,7 +130,7 @@ class SentReceipt(Told):
 
     @property
     def place(self) -> str:
-        """Where the page begins that follows this receipt."""
+        """The position from which the page goes on that follows this receipt."""
         return f"{self.run}/{self.step}"
 
 
