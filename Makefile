@@ -15,6 +15,8 @@ TESTING = --dist worksteal $(if $(filter thorough,$(EFFORT)),-m '' --hypothesis-
 WAITING = $(or $(filter-out auto,$(WORKERS)),$(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2))
 COVERING := tests/unit/crypto tests/unit/protocol tests/property tests/attacks
 COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.py
+# Threads of one process that share small matrices wait for each other, and for other processes.
+export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: help setup demo browser test test-all networks soak check audit faults fuzz bench bench-utility sbom lock clean
 

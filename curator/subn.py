@@ -4,6 +4,7 @@ It does not know what the commands do. Every family of commands has its own modu
 commands is chosen.
 """
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ _EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads that share small matrices wait for each other
     parser = make_parser()
     chosen = parser.parse_args(arguments)
     try:

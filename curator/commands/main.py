@@ -3,6 +3,7 @@
 It does not know how requests are answered (`curator.app`) or operators' commands (`subn`).
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -29,6 +30,7 @@ _EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads that share small matrices wait for each other
     chosen = make_parser().parse_args(arguments)
     try:
         return int(chosen.run(chosen))

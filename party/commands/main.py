@@ -45,6 +45,7 @@ _EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None, seams: "Seams | None" = None) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads that share small matrices wait for each other
     chosen = make_parser().parse_args(arguments)
     chosen.seams = seams or {}
     try:
