@@ -117,11 +117,12 @@ class RunViews:
         run, _, step = after.partition("/")
         with self.store.reading() as db:
             found = records.receipts_of_party(db, party, (run, step), MOST_LISTED)
-        return [_receipt(row) for row in found]
+            plans = records.plan_hashes(db, {row["run"] for row in found})
+        return [_receipt(row, plans[row["run"]]) for row in found]
 
 
-def _receipt(row: RowMapping) -> SentReceipt:
-    said = {name: row[name] for name in ("run", "plan", "step", "digest")}
+def _receipt(row: RowMapping, plan: str) -> SentReceipt:
+    said = {name: row[name] for name in ("run", "step", "digest")} | {"plan": plan}
     costs = {"charge": exact(row["charge"]), "delta": exact(row["delta"])}
     return SentReceipt(**said, **costs, signature=row["receipt"].hex())
 

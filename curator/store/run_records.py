@@ -4,7 +4,7 @@ It does not know when a run advances (`curator.runs.orchestrator`).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -190,10 +190,14 @@ def receipts_of_party(db: Connection, party: str, after: tuple[str, str], limit:
     return db.execute(union_all(*pages).order_by("run", "step").limit(limit)).mappings().all()
 
 
+def plan_hashes(db: Connection, names: Collection[str]) -> dict[str, str]:
+    """Return the plan's hash of each of these runs."""
+    found = db.execute(select(runs.c.id, runs.c.plan_hash).where(runs.c.id.in_(names)))
+    return {row.id: row.plan_hash for row in found}
+
+
 def _receipts_in(table: Table, party: str, after: tuple[str, str], limit: int) -> Select[Any]:
-    wanted = "run", "step", "charge", "delta", "digest", "receipt"
-    joined = select(*(table.c[name] for name in wanted), runs.c.plan_hash.label("plan"))
-    joined = joined.join(runs, runs.c.id == table.c.run)
+    joined = select(*(table.c[name] for name in ("run", "step", "charge", "delta", "digest", "receipt")))
     # The order of the memberships and a lower bound of their runs: so the database finds the page by its indexes.
     joined = joined.join(members, (members.c.run == table.c.run) & (members.c.party == table.c.party))
     mine = (members.c.party == party) & (members.c.run >= after[0])

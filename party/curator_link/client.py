@@ -64,7 +64,7 @@ _LATER = (408, 425, 429)
 _SHORT = 1 << 16  # bytes of an answer that says little
 _LARGEST_LIST = 1 << 26  # of parties
 _LARGEST_PAGE = 1 << 23  # of runs or receipts
-_MOST_LISTED_IN_ALL = 200_000
+MOST_LISTED_IN_ALL = 200_000
 LARGEST_TABLE = 1 << 30  # a synthetic table
 _SOFTWARE = f"dp-subn/{version('dp-subn')}"
 
@@ -206,8 +206,8 @@ class Curator:
             found += page
             if len(page) < MOST_LISTED:
                 return found
-            if len(found) > _MOST_LISTED_IN_ALL:
-                raise TalkError(f"the curator lists more than {_MOST_LISTED_IN_ALL:,} entries: nothing was believed")
+            if len(found) > MOST_LISTED_IN_ALL:
+                raise TalkError(f"the curator lists more than {MOST_LISTED_IN_ALL:,} entries: nothing was believed")
 
     async def _send(self, method: str, target: str, body: Asked) -> Answer:
         """Send input that a person may have typed, unchecked: the curator judges it and says what is wrong."""

@@ -168,7 +168,7 @@ def test_lists_are_asked_for_page_by_page_and_not_without_end(fake, waits, monke
     monkeypatch.setattr(client, "MOST_LISTED", 2)
     assert [one.run for one in ask(line(fake, waits), "receipts")] == [f"run-{number}" for number in range(5)]
     assert [one for one in fake.requests if "receipts" in one] == ["GET /v1/receipts"] * 3
-    monkeypatch.setattr(client, "_MOST_LISTED_IN_ALL", 3)
+    monkeypatch.setattr(client, "MOST_LISTED_IN_ALL", 3)
     with pytest.raises(TalkError, match="the curator lists more than 3 entries"):
         ask(line(fake, waits, stream=Stream.keyed(b"later")), "receipts")
 
