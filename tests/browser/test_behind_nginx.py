@@ -99,6 +99,7 @@ def test_pages_and_parties_behind_the_documented_nginx(home: Cluster, watched: W
 
         page.goto(f"{url}/plan?schema={home.schema.hash}")
         page.get_by_label("Noise").select_option("distributed")
+        page.get_by_label("Start this run although the advice above says stop").check()  # its rows are few
         page.get_by_role("button", name="Start this run").click()
         heading = page.get_by_role("heading", name="Result")
         expect(heading).to_be_visible(timeout=PATIENCE * 1000)  # the page moves by itself, through the proxy

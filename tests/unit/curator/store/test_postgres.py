@@ -138,7 +138,8 @@ def test_codes_names_and_nonces_serve_once(store):
     outcomes = at_once(*calls)
     assert outcomes.count(None) == 1
     assert all(isinstance(error, Conflict | IntegrityError) for error in outcomes if error is not None)
-    outcomes = at_once(*[lambda: Authentication(store, Clock()).party(signed())] * 4)
+    gate, request = Authentication(store, Clock()), signed()
+    outcomes = at_once(*[lambda: gate.admit(gate.sender(request), request)] * 4)
     assert outcomes.count(None) == 1
     assert all(isinstance(error, Replayed) for error in outcomes if error is not None)
     with pytest.raises(Forbidden):
