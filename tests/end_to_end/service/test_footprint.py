@@ -47,13 +47,17 @@ def test_memory_after_a_run_of_many_rows_and_attributes(tmp_path: Path) -> None:
 
 
 def test_nobody_works_while_nothing_happens(home: Cluster) -> None:
+    """Whoever works all the time works in each of three spans; what follows a run may still go on in the first."""
     home.finished(*PARTIES)
     programs = [home.curator, *(home.sites[name].running for name in PARTIES)]
     time.sleep(1)
-    before = [processor_seconds(program) for program in programs]
-    time.sleep(IDLE_SECONDS)
-    shares = [
-        (processor_seconds(program) - then) / IDLE_SECONDS for program, then in zip(programs, before, strict=True)
-    ]
-    print("".join(f"\n{one.name}: {share:.2%} of a processor" for one, share in zip(programs, shares, strict=True)))
+    for _ in range(3):
+        before = [processor_seconds(program) for program in programs]
+        time.sleep(IDLE_SECONDS)
+        shares = [
+            (processor_seconds(program) - then) / IDLE_SECONDS for program, then in zip(programs, before, strict=True)
+        ]
+        print("".join(f"\n{one.name}: {share:.2%} of a processor" for one, share in zip(programs, shares, strict=True)))
+        if max(shares) < MOST_IDLE_SHARE:
+            break
     assert max(shares) < MOST_IDLE_SHARE, shares
