@@ -15,8 +15,6 @@ from tests.support.programs import FORKS
 SMALL_BITS = 512  # keys that the product refuses, because big ones are slow to draw
 _MARK = "SUBN_TESTS"
 _SHARED = "aardvark-dns"  # of podman: whoever is first starts it, and it serves the networks of all until the last ends
-    "aardvark-dns"  # podman's name server: whoever comes first starts it, and it serves all networks until the last
-)
 
 register_profiles()
 
