@@ -133,7 +133,9 @@ def test_a_proxy_of_the_house_that_reads_tls_is_told_apart_from_an_attack(clinic
         network(site, 'proxy = "none"')
         assert site.shell(*words).returncode == 0  # the code was not spent
         network(site, f'proxy = "{between.url}"', 'ca_bundle = "house.pem"')
-        assert "a proxy that reads TLS stands in between" in connection(site, 1)["found"]
+        # The second look at the certificate has a few seconds, which a busy machine may need for more.
+        tries = (connection(site, 1)["found"] for _ in range(4))
+        assert any("a proxy that reads TLS stands in between" in found for found in tries)
 
 
 def showing(ca: Pair, folder: Path) -> ssl.SSLContext:
