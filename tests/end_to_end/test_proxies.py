@@ -55,9 +55,7 @@ def test_enrolment_doctor_and_service_take_the_proxy_of_the_settings(clinic: Clu
     assert (found["verdict"], f"through the proxy 127.0.0.1:{proxy.port}" in found["found"]) == ("ok", True)
     assert len(proxy.asked) > before
     clinic.serve("north", "south")
-    served = len(proxy.asked)
     clinic.finished("north", "south")
-    assert len(proxy.asked) > served - 1
     clinic.sites["south"].running.stop()
     north.running.stop()
     assert "secret" not in north.running.log.read_text()
@@ -133,9 +131,7 @@ def test_a_proxy_of_the_house_that_reads_tls_is_told_apart_from_an_attack(clinic
         network(site, 'proxy = "none"')
         assert site.shell(*words).returncode == 0  # the code was not spent
         network(site, f'proxy = "{between.url}"', 'ca_bundle = "house.pem"')
-        # The second look at the certificate has a few seconds, which a busy machine may need for more.
-        tries = (connection(site, 1)["found"] for _ in range(4))
-        assert any("a proxy that reads TLS stands in between" in found for found in tries)
+        assert "a proxy that reads TLS stands in between" in connection(site, 1)["found"]
 
 
 def showing(ca: Pair, folder: Path) -> ssl.SSLContext:

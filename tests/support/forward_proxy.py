@@ -3,22 +3,23 @@
 It does not know any expected value.
 """
 
+import asyncio
 import base64
-import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from socketserver import StreamRequestHandler, ThreadingTCPServer
+from functools import partial
 from threading import Thread
-from typing import Any
 
 _PIECE = 1 << 16
+_SECONDS = 10.0
+_CUT = OSError, asyncio.IncompleteReadError, asyncio.CancelledError  # connections that are cut are meant
 
 
 @dataclass
 class ForwardProxy:
-    host: str = ""
+    host: str = "127.0.0.1"
     port: int = 0
     password: str = ""  # NAME:PASSWORD; empty: nobody is asked
     inspecting: ssl.SSLContext | None = None  # shows this certificate in the place of the server's
@@ -32,70 +33,94 @@ class ForwardProxy:
     def url_without_password(self) -> str:
         return f"http://{self.host}:{self.port}"
 
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(*_CUT):
+            request, *headers = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
+            method, target, _ = request.split(" ", 2)
+            if self.password and not self._is_let_in(headers):
+                writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+            elif method != "CONNECT":
+                writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+            else:
+                self.asked.append(target)
+                await self._pass_on(target, reader, writer)
+        writer.close()
+
+    def _is_let_in(self, headers: list[str]) -> bool:
+        expected = "Basic " + base64.b64encode(self.password.encode()).decode()
+        return any(line.lower().startswith("proxy-authorization:") and line.endswith(expected) for line in headers)
+
+    async def _pass_on(self, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host, _, port = target.rpartition(":")
+        if self.inspecting is None:
+            await _join(reader, writer, host.strip("[]"), int(port))
+            return
+        reads = partial(_reads, host=host.strip("[]"), port=int(port))
+        async with await asyncio.start_server(reads, self.host, 0, ssl=self.inspecting) as reading:
+            here = reading.sockets[0].getsockname()
+            await _join(reader, writer, here[0], here[1])
+
 
 @contextmanager
 def forward_proxy(
     password: str = "", inspecting: ssl.SSLContext | None = None, host: str = "127.0.0.1"
 ) -> Iterator[ForwardProxy]:
+    """One thread and one loop for all connections: two threads may not use one TLS connection at a time."""
     found = ForwardProxy(host, password=password, inspecting=inspecting)
-
-    class Handler(StreamRequestHandler):
-        def handle(self) -> None:
-            with suppress(OSError):
-                _serve(found, self)
-
-    class Server(ThreadingTCPServer):
-        allow_reuse_address, daemon_threads, block_on_close = True, True, False
-
-        def handle_error(self, *_: object) -> None:
-            """Connections that are cut are meant."""
-
-    server = Server((host, 0), Handler)
-    found.port = int(server.server_address[1])
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(found.serve, host, 0))
+    found.port = server.sockets[0].getsockname()[1]
+    thread = Thread(target=loop.run_forever)
     thread.start()
     try:
         yield found
     finally:
-        server.shutdown()
+        asyncio.run_coroutine_threadsafe(_stopped(server), loop).result(_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        server.server_close()
+        loop.close()
 
 
-def _serve(proxy: ForwardProxy, caller: StreamRequestHandler) -> None:
-    method, target, _ = caller.rfile.readline(4096).decode("latin-1").split(" ", 2)
-    headers = {}
-    while line := caller.rfile.readline(4096).decode("latin-1").strip():
-        name, _, value = line.partition(":")
-        headers[name.lower()] = value.strip()
-    expected = "Basic " + base64.b64encode(proxy.password.encode()).decode()
-    if proxy.password and headers.get("proxy-authorization") != expected:
-        caller.wfile.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-        return
-    if method != "CONNECT":
-        caller.wfile.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-        return
-    proxy.asked.append(target)
-    host, _, port = target.rpartition(":")
-    with ExitStack() as open_ones:
-        there: Any = open_ones.enter_context(socket.create_connection((host.strip("[]"), int(port)), 10))
-        here: Any = open_ones.enter_context(caller.connection)
-        caller.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        if proxy.inspecting is not None:
-            here = open_ones.enter_context(proxy.inspecting.wrap_socket(here, True, do_handshake_on_connect=False))
-            here.do_handshake()
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            there = open_ones.enter_context(context.wrap_socket(there))
-        back = Thread(target=_pump, args=(there, here), daemon=True)
-        back.start()
-        _pump(here, there)
-        back.join(10)
+async def _stopped(server: asyncio.Server) -> None:
+    server.close()
+    open_ones = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in open_ones:
+        one.cancel()
+    await asyncio.gather(*open_ones, return_exceptions=True)
 
 
-def _pump(one: Any, other: Any) -> None:
+async def _reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int) -> None:
+    """What was decrypted goes to the server over a TLS connection of the proxy's own."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with suppress(*_CUT):
+        await _join(reader, writer, host, port, context)
+
+
+async def _join(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    host: str,
+    port: int,
+    secure: ssl.SSLContext | None = None,
+) -> None:
+    """Pass bytes both ways until one side ends."""
+    answers, there = await asyncio.wait_for(asyncio.open_connection(host, port, ssl=secure), _SECONDS)
+    try:
+        if secure is None:
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        ways = [asyncio.create_task(_pump(reader, there)), asyncio.create_task(_pump(answers, writer))]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+    finally:
+        there.close()
+        writer.close()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):
-        while piece := one.recv(_PIECE):
-            other.sendall(piece)
-    with suppress(OSError):
-        other.shutdown(socket.SHUT_RDWR)
+        while piece := await reader.read(_PIECE):
+            writer.write(piece)
+            await writer.drain()
