@@ -113,7 +113,8 @@ def _distances(terms: Terms, known: Knowledge) -> Iterator[Json]:
 def _pairs_in_model(terms: Terms, known: Knowledge, released: tuple[Released, ...]) -> list[NDArray[np.float64]]:
     """Return the shares of every pair of attributes in a model of these tables."""
     plan, heard = terms.plan, replace(known, released=released).heard(terms.plan.total_rows)
-    model = model_of(heard, counted_domain(terms, known), plan.total_rows, plan.definition).model
+    domain = counted_domain(terms, known).without_order()
+    model = model_of(heard, domain, plan.total_rows, plan.definition).model
     rows: Rows = reference_of_guide(terms, known.merged, Guide.of(model, len(released)), _ROWS)
     pairs = list(combinations(range(terms.domain.count), 2))
     return [counts / rows.count for counts in rows.tables(pairs)]

@@ -144,7 +144,9 @@ class _Divisions:
 
 def _scattered(courses: Array, counts: Array, variance: float, stream: Stream) -> Array:
     """Draw whole counts around their courses, as rows fall by chance, and as the noisy counts suggest."""
-    told = courses / (courses + variance)
+    found = np.median(courses, axis=0)
+    strays = max(float((np.square(counts - found) - variance).sum()) / max(float(found.sum()), 1.0), 1.0)
+    told = strays * courses / (strays * courses + variance)
     likely = courses + told * (counts - courses)
     many = np.maximum(likely + np.sqrt(told * variance) * normal_numbers(stream, *courses.shape), 0.0)
     uniforms = _uniforms(stream, courses.size).reshape(courses.shape)

@@ -23,6 +23,7 @@ _OWN_DEVIATIONS = 1.0
 _CELLS_NOISE = 2.5
 _ONE_DEVIATION = (0.1587, 0.8413)  # between these quantiles lie two deviations of a normal variable
 _LEAST_DEVIATION = 1.0  # row
+_LEAST_ORDERED = 12  # of fewer categories noise can fill too few to move a figure far, and each tells more by itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,4 +129,4 @@ def _weights(size: int, table: Table | None, total: float) -> Array:
 
 
 def _has_order(domain: Domain, variable: int) -> bool:
-    return domain.variables[variable].ordered > 2
+    return domain.variables[variable].ordered >= _LEAST_ORDERED

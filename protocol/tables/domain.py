@@ -9,7 +9,7 @@ no column of its own: its code follows from its base variable's code through `gr
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +43,10 @@ class Domain:
             Variable(f"{self.variables[base].name} (merged)", max(groups) + 1, base, groups) for base, groups in merged
         )
         return Domain((*self.variables, *coarse)) if merged else self
+
+    def without_order(self) -> "Domain":
+        """This domain, with no variable's codes in an order."""
+        return Domain(tuple(replace(variable, ordered=0) for variable in self.variables))
 
     @cached_property
     def count(self) -> int:
