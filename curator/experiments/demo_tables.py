@@ -47,14 +47,19 @@ def stages(runs: Sequence[DemoRun]) -> Iterator[str]:
 def comparison(runs: Sequence[DemoRun]) -> Iterator[str]:
     """Yield a line for each run: its price, the error of its table, its time and its bytes."""
     yield f"\n{'method':22} {'noise':12} {'epsilon':>8} {'error':>7} {'predicted':>10} {'seconds':>8} {'bytes':>12}"
+    untold = {}
     for one in runs:
-        plan, said = one.manifest.plan, predicted(one.terms).error
-        forecast = "not said" if said is None else f"{said:.4f}"
+        plan, said = one.manifest.plan, predicted(one.terms)
+        forecast = "see below" if said.error is None else f"{said.error:.4f}"
+        if said.error is None:
+            untold[one.label] = said.why
         sent = sum(cost.bytes for cost in one.manifest.phases)
         spent = max(record.spent for record in one.manifest.parties)
         figures = f"{spent!s:>8} {one.error:7.4f} {forecast:>10} {one.seconds:8.1f} {sent:12,}"
         yield f"{one.label:22} {plan.noise:12} {figures}"
     yield "error: the share of rows that would have to change, on average over all pairs of columns"
+    for label, why in untold.items():
+        yield f"predicted error of {label}: {why}"
 
 
 def budgets(runs: Sequence[DemoRun], spent: Mapping[str, Fraction], total: str) -> Iterator[str]:

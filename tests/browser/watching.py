@@ -1,11 +1,11 @@
-"""What the browser tests look through: a page that is watched, photographed in four ways, and checked for access.
+"""What the browser tests look through: a page that is watched, checked for access, and photographed by `make test-all`.
 
 It does not know any page. Every test of a page uses it like this (fixtures of `tests/browser/conftest.py`):
 
     def test_the_list_of_runs(watched: Watched) -> None:
         page = watched.open(f"{url}/runs")                # a Playwright page (sync API)
         page.get_by_role("link", name="A run").click()    # whatever the page is for
-        watched.look("runs")                              # four screenshots, narrow and dark too, each checked with axe
+        watched.look("runs")                              # wide and light, narrow and dark, each checked with axe
 
 After the test the fixture fails it if the console showed an error or a warning, a script threw, or anything was asked
 of another origin. An answer that the test provokes shows up in the console too: say so before with
@@ -17,11 +17,14 @@ Screenshots go to build/screenshots.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
+from tests.support.effort import is_thorough
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
@@ -29,9 +32,8 @@ WIDTHS = (1280, 390)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 _HEIGHT = 800
 _AXE = (Path(__file__).parent / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
-_COLOURS = ["color-contrast"]  # all that a colour scheme changes: the elements and their places are those of another
-_RUN_AXE = """async (rules) => {
-  const found = await axe.run(document, {resultTypes: ["violations"], ...(rules && {runOnly: rules})});
+_RUN_AXE = """async () => {
+  const found = await axe.run(document, {resultTypes: ["violations"]});
   return found.violations.filter(one => ["serious", "critical"].includes(one.impact)).map(
     one => `${one.impact}: ${one.help} (${one.id}): ${one.nodes.map(node => node.html.slice(0, 200)).join(" | ")}`);
 }"""
@@ -53,25 +55,28 @@ class Watched:
         self.expected.append(part)
 
     def look(self, name: str) -> None:
-        """Photograph the page as it is, wide and narrow, light and dark; nothing is cut off and all can be used."""
+        """Look at the page as it is, wide and light, narrow and dark: nothing is cut off and all can be used.
+
+        A thorough run looks at all four, and photographs them.
+        """
+        looks = product(WIDTHS, SCHEMES) if is_thorough() else zip(WIDTHS, SCHEMES, strict=True)
         try:
-            for width in WIDTHS:
+            for width, scheme in looks:
                 self.page.set_viewport_size({"width": width, "height": _HEIGHT})
-                for scheme in SCHEMES:
-                    self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+                self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+                if is_thorough():
                     self.photograph(f"{name}-{width}-{scheme}")
-                    rules = None if scheme == SCHEMES[0] else _COLOURS
-                    self.check_access(f"{name} at {width} pixels, {scheme}", rules)
+                self.check_access(f"{name} at {width} pixels, {scheme}")
                 self.check_width(name)
         finally:
             self.page.set_viewport_size({"width": WIDTHS[0], "height": _HEIGHT})
             self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
 
-    def check_access(self, what: str, rules: list[str] | None = None) -> None:
-        """No finding of axe-core that is serious or critical, by these rules or by all."""
+    def check_access(self, what: str) -> None:
+        """No finding of axe-core that is serious or critical."""
         if not self.page.evaluate("() => 'axe' in window"):
             self.page.evaluate(_AXE)
-        found = self.page.evaluate(_RUN_AXE, rules)
+        found = self.page.evaluate(_RUN_AXE)
         assert not found, "\n".join([f"{what} cannot be used by everybody:", *found])
 
     def check_width(self, what: str) -> None:

@@ -96,6 +96,7 @@ def test_interrupted_it_stops_what_it_has_started(tmp_path: Path) -> None:
     assert processes_of(out) == []
 
 
+@pytest.mark.exhaustive
 def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     code = "import sys; from curator.subn import main; sys.exit(main())"

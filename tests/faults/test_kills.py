@@ -32,7 +32,7 @@ def restarted_and_finished(cluster, run):
 
 
 @pytest.mark.parametrize(
-    ("victim", "step", "moment"), mostly_exhaustive(generated(seed=1, count=21), range(0, len(STEPS), 2))
+    ("victim", "step", "moment"), mostly_exhaustive(generated(seed=1, count=21), range(0, len(STEPS), 3))
 )
 def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
     trap = Trap(cluster, victim, step, moment)
@@ -43,7 +43,7 @@ def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
 
 
 @pytest.mark.parametrize("delay", mostly_exhaustive(DELAYS, {3}))
-@pytest.mark.parametrize("victim", [CURATOR, "party-1"])
+@pytest.mark.parametrize("victim", mostly_exhaustive([CURATOR, "party-1"], {0}))
 def test_killed_at_some_moment(cluster, victim, delay):
     run = cluster.begin()
     time.sleep(delay)

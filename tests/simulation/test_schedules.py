@@ -16,7 +16,7 @@ from tests.simulation.world import staged
 
 QUICKEST = "parameters alone"
 # How many schedules of each kind of run: more of the quicker ones.
-NUMBERS = dict.fromkeys(WAYS, 4) | {QUICKEST: 380, "independent": 40, "guided, local": 10}
+NUMBERS = dict.fromkeys(WAYS, 2) | {QUICKEST: 450, "guided, local": 6}
 FOUND_BY_HYPOTHESIS = 10
 assert sum(NUMBERS.values()) + FOUND_BY_HYPOTHESIS >= 500
 AT_ONCE = 20  # in one test, so that several processes share the work

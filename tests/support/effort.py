@@ -24,6 +24,10 @@ def examples(thorough: int) -> int:
     return max(1, thorough * settings.default.max_examples // THOROUGH)
 
 
+def is_thorough() -> bool:
+    return settings.default.max_examples >= THOROUGH
+
+
 def mostly_exhaustive(cases: Iterable[Any], quick: Collection[int]) -> list[Any]:
     """Parameters of which only those at the places `quick` are tried in a quick run."""
     return [

@@ -15,6 +15,7 @@ from curator.store.migrations import MIGRATIONS, migrate
 from curator.store.store import Store
 from curator.store.tables import make_engine, meta
 from tests.support.curator import Clock, Desk, OneKey
+from tests.support.effort import mostly_exhaustive
 from tests.support.postgres import postgres_server
 from tests.support.small_runs import BITS, identity
 from tests.unit.curator.accounts.test_authentication import signed
@@ -155,7 +156,7 @@ def test_offers_replace_each_other(store):
     assert [offer.rows for offer in registry.offers()] == [2]
 
 
-@pytest.mark.parametrize("wishes", [{}, {"noise": "distributed"}])
+@pytest.mark.parametrize("wishes", mostly_exhaustive([{}, {"noise": "distributed"}], {1}))
 def test_a_whole_run_with_a_restart_after_every_answer(url, tmp_path, small_secret, wishes):
     desk = Desk(tmp_path, url=url, crypto=OneKey(small_secret))
     run = desk.run(epsilon="50", **wishes)
