@@ -38,7 +38,7 @@ CENTRAL = {"mst": "MST, central", "aim": "AIM, central", "privbayes": "PrivBayes
 PAIRS = "2-way"
 EPSILONS = ("0.2", "0.8", "1.6")
 PLACE = ("epsilon", "parties", "partition")
-BOOSTED, BY_BOOSTING = "adult-boosted", " by gradient boosting"  # the grid's name for adult with another classifier
+CLASSIFIED, BY_BOOSTING = "adult-classified", " by gradient boosting"  # the grid's name for adult with classifiers
 # Measured elsewhere with the package `mbi`, and PrivBayes as the better of two packages has it; (epsilon, 10^-9).
 ELSEWHERE = ("AIM", "MST", "PrivBayes")
 PUBLISHED: dict[tuple[str, str], tuple[float | None, float | None, float | None]] = {
@@ -59,7 +59,7 @@ class Book:
 
     def __init__(self, found: Sequence[Mean]) -> None:
         self._all = found
-        self.means = [one for one in found if one.data != BOOSTED]
+        self.means = [one for one in found if one.data != CLASSIFIED]
 
     def find(self, data: str, label: str, quantity: str = PAIRS, **options: str) -> Mean | None:
         wanted = {"parties": "3", "partition": "random"} | options
@@ -262,12 +262,12 @@ def _classification(book: Book) -> Iterator[str]:
         "rows, whose influence on the test differential privacy bounds."
     )
     labels = _measured(book)
-    for classifier, data, suffix in (("linear SVM", "adult", ""), ("gradient boosting", BOOSTED, BY_BOOSTING)):
+    for classifier, suffix in (("linear SVM", ""), ("gradient boosting", BY_BOOSTING)):
         rows = [
             [target, epsilon]
-            + [_cell(_wrong(book, data, label, f"wrong about {target}{suffix}", epsilon)) for label in labels]
+            + [_cell(_wrong(book, label, f"wrong about {target}{suffix}", epsilon)) for label in labels]
             for target in ("income", "education")
-            for epsilon in book.values("epsilon", data="adult", quantity=f"wrong about {target}")
+            for epsilon in EPSILONS
         ]
         known = [row for row in rows if any(row[2:])]
         yield f"By {classifier}:"
@@ -275,9 +275,8 @@ def _classification(book: Book) -> Iterator[str]:
         yield _baselines(classifier)
 
 
-def _wrong(book: Book, data: str, label: str, quantity: str, epsilon: str) -> Mean | None:
-    """Central methods' runs have both classifiers of one table."""
-    return book.find("adult" if label in CENTRAL.values() else data, label, quantity, epsilon=epsilon)
+def _wrong(book: Book, label: str, quantity: str, epsilon: str) -> Mean | None:
+    return book.find("adult" if label in CENTRAL.values() else CLASSIFIED, label, quantity, epsilon=epsilon)
 
 
 def _baselines(classifier: str) -> str:
