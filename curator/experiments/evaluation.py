@@ -22,6 +22,7 @@ from protocol.errors import OperatorError
 from protocol.tables.attributes import quoted
 from protocol.tables.distance import attribute_sets, average_distance, distances
 from protocol.tables.domain import Codes
+from protocol.tables.encoding import Encoding
 from protocol.tables.schema import Schema
 
 WARNING = "computed from the real rows without noise: for experiments only, never to be published"
@@ -75,6 +76,13 @@ def distance_report(schema: Schema, real: Sequence[Codes], synthetic: Sequence[C
         "measured": len(chosen),
         "of": math.comb(count, ways),
     }
+
+
+def distance_of_bits(schema: Schema, real: Sequence[Codes], synthetic: Sequence[Codes], ways: int) -> float:
+    """Return the same mean over the bits of all attributes, as the DP-SUBN paper measures it."""
+    bits = Encoding.of(schema, "binary")
+    chosen = attribute_sets(bits.domain.count, ways, MOST_SETS, Stream.keyed(b"subn evaluate", "bits"))
+    return float(np.mean(distances(bits.encode(real), bits.encode(synthetic), bits.domain.sizes, chosen)))
 
 
 def errors_against(pooled: Path, synthetic: Path, schema: Schema) -> tuple[float, float]:

@@ -166,7 +166,7 @@ def _draw_line(axes: Any, line: Sequence[Mean], places: Sequence[str], axis: str
 
 
 def _described(quantity: str) -> str:
-    if quantity.endswith("-way"):
+    if "-way" in quantity:
         return f"average variation distance ({quantity})"
     if quantity.startswith("wrong about"):
         return f"misclassification rate ({quantity.removeprefix('wrong about ')})"

@@ -50,6 +50,7 @@ class Source:
     table: Path
     schema: Path
     ways: tuple[int, ...]
+    ways_of_bits: tuple[int, ...]  # marginals over the bits of all attributes, as the DP-SUBN paper measures
     targets: tuple[SweepTarget, ...]
 
 
@@ -144,12 +145,18 @@ def _source(name: str, raw: Any, folder: Path) -> Source:
     place = f"data.{name}"
     if not isinstance(raw, dict):
         raise _Mistake(f"{place} must be a table with `table` and `schema`")
-    _only(raw, ("table", "schema", "ways", "classify"), place)
+    _only(raw, ("table", "schema", "ways", "ways_of_bits", "classify"), place)
     table, schema = (folder / _need(raw, field, str, place) for field in ("table", "schema"))
-    ways = tuple(raw.get("ways", (2,)))
-    if not ways or not all(isinstance(way, int) and way > 0 for way in ways):
-        raise _Mistake(f"{place}: ways must list how many attributes a marginal has, as [2, 3]")
-    return Source(name, table, schema, ways, tuple(_target(one, place) for one in raw.get("classify", ())))
+    ways, of_bits = (_ways(raw, field, place) for field in ("ways", "ways_of_bits"))
+    targets = tuple(_target(one, place) for one in raw.get("classify", ()))
+    return Source(name, table, schema, ways or (2,), of_bits, targets)
+
+
+def _ways(raw: Mapping[str, Any], field: str, place: str) -> tuple[int, ...]:
+    ways = raw.get(field, [])
+    if not isinstance(ways, list) or not all(isinstance(way, int) and way > 0 for way in ways):
+        raise _Mistake(f"{place}: {field} must list how many attributes a marginal has, as [2, 3]")
+    return tuple(ways)
 
 
 def _target(raw: Any, place: str) -> SweepTarget:

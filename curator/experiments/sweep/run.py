@@ -15,7 +15,7 @@ from crypto.paillier.modulus import ROOTS
 from crypto.randomness import Stream
 from curator.experiments.classification import Exam, target_of
 from curator.experiments.coded_tables import DividedTable, read_divided
-from curator.experiments.evaluation import distance_report, held_out, hidden_attribute
+from curator.experiments.evaluation import distance_of_bits, distance_report, held_out, hidden_attribute
 from curator.experiments.partition import Division
 from curator.experiments.simulate import ExperimentSettings, prepare, stream_of_seed
 from curator.experiments.simulation import Simulation, StageCost, simulate
@@ -111,6 +111,8 @@ def _keys(plan: Plan) -> int:
 def _quality(source: Source, table: DividedTable, synthetic: Sequence[Codes]) -> Outcome:
     schema, real = table.schema, table.codes
     found = {f"{ways}-way": distance_report(schema, real, synthetic, ways)["average"] for ways in source.ways}
+    for ways in source.ways_of_bits:
+        found[f"{ways}-way of bits"] = distance_of_bits(schema, real, synthetic, ways)
     for target in source.targets:
         wanted = target_of(schema, target.name, target.values)
         exam = Exam(schema, real, wanted, [hidden_attribute(schema, name) for name in target.without], held_out())
