@@ -68,6 +68,7 @@ BEFORE_IT_IS_PUBLISHED = {"values in a file", "a taxonomy in a file"}
 
 def test_it_is_a_json_schema() -> None:
     Draft202012Validator.check_schema(PUBLISHED)
+    assert PUBLISHED["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
 
 
 @pytest.mark.parametrize("vector", GOOD, ids=lambda one: one["about"])
