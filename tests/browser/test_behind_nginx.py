@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from curator.home.tls import client_context
 from curator.http.dependencies import COOKIE
@@ -98,8 +98,10 @@ def test_pages_and_parties_behind_the_documented_nginx(home: Cluster, watched: W
         home.serve(*PARTIES)
 
         page.goto(f"{url}/plan?schema={home.schema.hash}")
-        page.get_by_label("Noise").select_option("distributed")
-        page.get_by_label("Start this run although the advice above says stop").check()  # its rows are few
+        with page.expect_response(lambda answer: "/plan/forecast" in answer.url and "noise=distributed" in answer.url):
+            page.get_by_label("Noise").select_option("distributed")
+        expect(page.get_by_text("noise mode distributed")).to_be_visible()  # other settings have other advice
+        tick_while_a_forecast_is_on_its_way(page)  # the plan's rows are few
         page.get_by_role("button", name="Start this run").click()
         heading = page.get_by_role("heading", name="Result")
         expect(heading).to_be_visible(timeout=PATIENCE * 1000)  # the page moves by itself, through the proxy
@@ -124,6 +126,19 @@ def test_a_proxy_that_hides_the_host_is_told_what_to_pass_on(home: Cluster, tmp_
         answer = line.post("/sign-in", data={"key": home.key}, headers={"Origin": url})
         assert answer.status_code == 403
         assert "a proxy in front has to pass on the Host header as the browser sends it" in answer.text
+
+
+def tick_while_a_forecast_is_on_its_way(page: Page) -> None:
+    """The forecast brings the same advice, and the box stays as it was left."""
+    held, anyway = list[Route](), page.get_by_label("Start this run although the advice above says stop")
+    page.route("**/plan/forecast?*", lambda route: route.continue_() if held else held.append(route))
+    with page.expect_request("**/plan/forecast?*"):
+        page.get_by_label("Rows of the table").fill("90")
+    anyway.check()
+    with page.expect_response(lambda answer: "rows=90" in answer.url):
+        held[0].continue_()
+    page.wait_for_load_state("networkidle")
+    expect(anyway).to_be_checked()
 
 
 def _client(home: Cluster, url: str) -> httpx.Client:
