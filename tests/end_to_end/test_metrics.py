@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,19 @@ RUNS: list[Mapping[str, Any]] = [
 ACCOUNT = {"account": "patients", "datasets": "patients"}
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("metrics")) as found:
+@contextmanager
+def at_work(folder: Path) -> Iterator[Cluster]:
+    with cluster(folder) as found:
         found.add(*PARTIES)
         found.enrol(*PARTIES)
         found.acquaint(*PARTIES)
         found.serve(*PARTIES)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with at_work(tmp_path_factory.mktemp("metrics")) as found:
         yield found
 
 
@@ -85,14 +92,15 @@ def _has_ended_all(site: Site) -> bool:
     return all(request["state"] == "ended" for request in site.cli("requests", "--all"))
 
 
-def test_the_metrics_are_the_manifests_figures(home: Cluster) -> None:
-    """Of one run, then of all runs added up."""
+def test_the_metrics_are_the_manifests_figures(tmp_path: Path) -> None:
+    """Of one run, then of all runs added up, where there were no others."""
     manifests: list[Manifest] = []
-    for wishes in RUNS:
-        manifests.append(_manifest(home, home.finished(*PARTIES, **wishes)))
-        settled(home)
-        _check_curator(home, manifests)
-        _check_parties(home, manifests)
+    with at_work(tmp_path / "figures") as home:
+        for wishes in RUNS:
+            manifests.append(_manifest(home, home.finished(*PARTIES, **wishes)))
+            settled(home)
+            _check_curator(home, manifests)
+            _check_parties(home, manifests)
 
 
 def _check_curator(home: Cluster, manifests: list[Manifest]) -> None:
