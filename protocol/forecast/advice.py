@@ -44,7 +44,8 @@ class Advice:
 
 def advice(terms: Terms) -> tuple[Advice, ...]:
     """Return all advice on a plan, the most severe first."""
-    found = [*_about_epsilon(terms), *_about_parties(terms), *_about_identifiers(terms), *_about_noise(terms)]
+    about = (_about_epsilon, _about_parties, _about_people, _about_identifiers, _about_noise)
+    found = [one for looked_at in about for one in looked_at(terms)]
     order = ("stop", "warning", "note")
     return tuple(sorted(found, key=lambda one: order.index(one.severity)))
 
@@ -98,6 +99,23 @@ def _about_parties(terms: Terms) -> Iterator[Advice]:
             f"Insiders is 0 among {plan.parties} parties: a curious party can take the noise that it added out of the "
             "totals and see the others' rows with less protection than epsilon says. Set insiders to 1, unless every "
             "party trusts all others.",
+        )
+
+
+def _about_people(terms: Terms) -> Iterator[Advice]:
+    plan = terms.plan
+    rows, parties = plan.rows_per_person, plan.parties_per_person
+    if rows > 1:
+        yield Advice(
+            "note",
+            f"A person may have {rows} rows at a party: noise is {rows} times as large as for one row of each person. "
+            "If one row, taken at random, answers the question too, set rows per person to 1.",
+        )
+    if parties > 1:
+        yield Advice(
+            "note",
+            f"A person may have rows at {parties} parties, which a total of all parties pays for with {parties} times "
+            "the noise. If no person is at two parties, set parties per person to 1.",
         )
 
 

@@ -137,3 +137,11 @@ def test_sentences_that_cannot_be_shown_are_no_part_of_a_plan(against):
     text = terms_of().plan.model_dump(mode="json") | {"against": against}
     with pytest.raises(ValueError, match="against"):
         Plan.model_validate_json(json.dumps(text))
+
+
+def test_what_several_rows_of_a_person_cost_is_said_where_a_plan_allows_them() -> None:
+    told = terms_of(rows_per_person=4, parties_per_person=2)
+    assert "noise is 4 times as large" in only(told, "rows at a party").text
+    assert "2 times the noise" in only(told, "rows at 2 parties").text
+    assert {one.severity for one in said(told, "A person may have")} == {"note"}
+    assert not said(terms_of(), "A person may have")
