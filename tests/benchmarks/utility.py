@@ -333,7 +333,10 @@ def _comparison(book: Book, ours: str) -> str:
             if own is None or other is None:
                 cells.append("")
                 continue
-            apart = (other.mean - own.mean) / max(1e-12, ((own.error or 0) ** 2 + (other.error or 0) ** 2) ** 0.5)
+            if own.error is None or other.error is None:
+                cells.append(f"{own.mean / other.mean:.2f} (one run)")
+                continue
+            apart = (other.mean - own.mean) / max(1e-12, (own.error**2 + other.error**2) ** 0.5)
             wins += apart > 2
             ratios.append(own.mean / other.mean)
             cells.append(f"{ratios[-1]:.2f} ({apart:+.0f})")
