@@ -98,6 +98,7 @@ class Grid:
                 [digest(path.read_bytes()) for path in (source.table, source.schema)],
                 [
                     source.ways,
+                    *([source.ways_of_bits] if source.ways_of_bits else []),
                     [[one.said, one.values, one.without] for one in source.targets],
                 ],
             ]

@@ -251,6 +251,13 @@ def test_another_table_is_another_run(world):
     assert len((world / "out" / RESULTS).read_text().splitlines()) == 2 * SEEDS
 
 
+@pytest.mark.parametrize("measured", ["ways = [2]", "ways = [1, 2]\nways_of_bits = [2]"])
+def test_what_is_measured_besides_makes_another_run(world, measured):
+    grids = [grid_of(world, HEAD.replace("ways = [1, 2]", ways) + RUNS) for ways in ("ways = [1, 2]", measured)]
+    keys = [{grid.key(cell) for cell in grid.cells} for grid in grids]
+    assert not keys[0] & keys[1]
+
+
 def test_a_line_that_a_kill_cut_off_is_made_again(world):
     first = sweep(world, HEAD + "[[runs]]\nepsilon = 1")
     file = world / "out" / RESULTS
