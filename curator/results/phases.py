@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.model.run_model import model_of
 from protocol.plan.step import StageName
 from protocol.plan.terms import Terms
-from protocol.stages.knowledge import Knowledge, Released, counted_domain
-from protocol.stages.reference_rows import Guide, reference_of_guide
+from protocol.stages.knowledge import Knowledge, Released, with_guide
+from protocol.stages.reference_rows import reference_of_guide
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 
@@ -112,9 +111,8 @@ def _distances(terms: Terms, known: Knowledge) -> Iterator[Json]:
 
 def _pairs_in_model(terms: Terms, known: Knowledge, released: tuple[Released, ...]) -> list[NDArray[np.float64]]:
     """Return the shares of every pair of attributes in a model of these tables."""
-    plan, heard = terms.plan, replace(known, released=released).heard(terms.plan.total_rows)
-    domain = counted_domain(terms, known).without_order()
-    model = model_of(heard, domain, plan.total_rows, plan.definition).model
-    rows: Rows = reference_of_guide(terms, known.merged, Guide.of(model, len(released)), _ROWS)
+    guide = with_guide(terms, replace(known, released=released, guide=None)).guide
+    assert guide is not None
+    rows: Rows = reference_of_guide(terms, known.merged, guide, _ROWS)
     pairs = list(combinations(range(terms.domain.count), 2))
     return [counts / rows.count for counts in rows.tables(pairs)]

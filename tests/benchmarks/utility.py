@@ -366,8 +366,8 @@ def _papers_measure(book: Book) -> Iterator[str]:
     yield "## The paper's own measure, adult"
     yield (
         "Marginals over the bits of all attributes (ceil(log2 size) of each), of which most hold one value nearly "
-        "always: errors are a quarter of those over attributes, and methods lie closer together. By epsilon, K = 3 "
-        "(the paper's figure 4), and by K at epsilon 0.2 (figure 5). Of more than 2,000 marginals a sample is measured."
+        "always, so that errors are smaller than over attributes. By epsilon, K = 3 (the "
+        "paper's figure 4), and by K at epsilon 0.2 (figure 5). Of more than 2,000 marginals a sample is measured."
     )
     for ways in (2, 3, 4):
         quantity = f"{ways}-way of bits"

@@ -98,7 +98,7 @@ class Grid:
                 [digest(path.read_bytes()) for path in (source.table, source.schema)],
                 [
                     source.ways,
-                    *([source.ways_of_bits] if source.ways_of_bits else []),
+                    *([source.ways_of_bits] if source.ways_of_bits else []),  # results made without it stay good
                     [[one.said, one.values, one.without] for one in source.targets],
                 ],
             ]
@@ -148,14 +148,17 @@ def _source(name: str, raw: Any, folder: Path) -> Source:
         raise _Mistake(f"{place} must be a table with `table` and `schema`")
     _only(raw, ("table", "schema", "ways", "ways_of_bits", "classify"), place)
     table, schema = (folder / _need(raw, field, str, place) for field in ("table", "schema"))
-    ways, of_bits = (_ways(raw, field, place) for field in ("ways", "ways_of_bits"))
+    ways = _ways(raw, "ways", place) or (2,)
     targets = tuple(_target(one, place) for one in raw.get("classify", ()))
-    return Source(name, table, schema, ways or (2,), of_bits, targets)
+    return Source(name, table, schema, ways, _ways(raw, "ways_of_bits", place), targets)
 
 
 def _ways(raw: Mapping[str, Any], field: str, place: str) -> tuple[int, ...]:
-    ways = raw.get(field, [])
-    if not isinstance(ways, list) or not all(isinstance(way, int) and way > 0 for way in ways):
+    """Return the list of a field; it is empty only where there is no such field."""
+    ways = raw.get(field)
+    if ways is None:
+        return ()
+    if not isinstance(ways, list) or not ways or not all(isinstance(way, int) and way > 0 for way in ways):
         raise _Mistake(f"{place}: {field} must list how many attributes a marginal has, as [2, 3]")
     return tuple(ways)
 

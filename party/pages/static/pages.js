@@ -41,17 +41,6 @@ document.addEventListener("input", (event) => {
 
 for (const search of document.querySelectorAll("input[data-filters]")) search.dispatchEvent(new Event("input", { bubbles: true }));
 
-/** A box marked data-word changes no forecast: ticking it asks for none. A forecast that was on its way meanwhile keeps
-    the tick if it brings the same word, which is of the same advice. */
-for (const kind of ["input", "change"]) {
-  document.addEventListener(kind, (event) => "word" in event.target.dataset && event.stopPropagation(), true);
-}
-let word;
-document.addEventListener("htmx:beforeSwap", () => { word = document.querySelector("[data-word]:checked")?.value; });
-document.addEventListener("htmx:afterSwap", () => {
-  for (const box of document.querySelectorAll("[data-word]")) box.checked ||= box.value === word;
-});
-
 /** Whether a form's field differs from the value that the server gave it. */
 function isMoved(field) {
   if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));

@@ -128,6 +128,7 @@ def test_every_option_of_simulate_is_an_option_of_a_grid(world):
         ("sedes = 2" + HEAD + RUNS, "the grid has 'sedes'; known are seeds, data, runs, views"),
         (HEAD.replace("seeds = 2", "seeds = 0") + RUNS, "seeds must be the number of runs"),
         (HEAD.replace("ways = [1, 2]", "ways = 'two'") + RUNS, "ways must list"),
+        (HEAD.replace("ways = [1, 2]", "ways = []") + RUNS, "ways must list"),
         (HEAD.replace("ways = [1, 2]", "ways_of_bits = [0]") + RUNS, "ways_of_bits must list"),
         (
             HEAD.replace("gradient boosting", "an oracle") + RUNS,
