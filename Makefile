@@ -7,7 +7,7 @@ WORKERS ?= auto
 SBOM ?= build/sbom.json
 # Python's own pip, if there is one, installs into the environment: making a second one takes longer than a run's phase.
 OWN_PIP := $(shell $(PYTHON) -c 'import pip; exit(int(pip.__version__.split(".")[0]) < 23)' 2> /dev/null && echo yes)
-PIP := $(if $(OWN_PIP),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python -m pip)
+PIP := $(if $(OWN_PIP),$(PYTHON) -m pip --python $(CURDIR)/$(BIN)/python,$(CURDIR)/$(BIN)/python -m pip)
 INSTALL := $(PIP) --quiet --disable-pip-version-check install --no-deps
 EFFORT ?= quick
 SECONDS ?= 600
@@ -18,7 +18,7 @@ COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.p
 # Threads of one process that share small matrices wait for each other, and for other processes.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help setup demo browser test test-all networks soak check audit faults fuzz bench bench-utility sbom lock clean
+.PHONY: help setup demo browser test test-all networks soak check audit faults fuzz bench bench-utility sbom bundle bundle-test lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -93,6 +93,12 @@ bench: setup ## print the benchmarks' ratios, each measured side by side in one 
 sbom: setup ## write what the product is made of, from the lock file, to build/sbom.json (CycloneDX)
 	mkdir -p $(dir $(SBOM))
 	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o $(SBOM)
+
+bundle: setup ## write images, wheels, manifests, documents and SBOMs for machines without a network, signed, to build/bundle
+	PYTHON=$(CURDIR)/$(BIN)/python PIP="$(PIP)" .ci/bundle
+
+bundle-test: setup ## make the bundle twice, and install it where there is no network (as root, with podman)
+	$(BIN)/pytest -s tests/bundle
 
 bench-utility: setup ## error against public tables, beside central methods; writes tests/benchmarks/utility.md
 	$(BIN)/python -m tests.benchmarks.utility --check

@@ -29,18 +29,19 @@ class Engine:
 
     name: str
     compose: tuple[str, ...]
-    containers_conf: str
+    base: str  # the base image, or a stand-in for it
+    settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def prepared(cls) -> "Engine":
         done = subprocess.run([HERE / "prepare"], stdout=subprocess.PIPE, text=True, check=True, timeout=900)
         found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
-        return cls(found["ENGINE"], tuple(found["COMPOSE"].split()), found.get("CONTAINERS_CONF", ""))
+        settings = {"CONTAINERS_CONF": found["CONTAINERS_CONF"]} if found.get("CONTAINERS_CONF") else {}
+        return cls(found["ENGINE"], tuple(found["COMPOSE"].split()), found["SUBN_BASE"], settings)
 
     @property
     def environment(self) -> dict[str, str]:
-        more = {"CONTAINERS_CONF": self.containers_conf} if self.containers_conf else {}
-        return {**os.environ, **more, "SUBN_IMAGE": IMAGE}
+        return {**os.environ, "SUBN_IMAGE": IMAGE, "SUBN_BASE": self.base, **self.settings}
 
     def __call__(self, *words: str | Path, check: bool = True, timeout: float = 120) -> str:
         """What the engine prints."""
@@ -52,7 +53,8 @@ class Engine:
     def build(self) -> None:
         # The docker format keeps HEALTHCHECK, which podman's own leaves out.
         form = ["--format", "docker"] if self.name == "podman" else []
-        self("build", *form, "--network", "host", "--tag", IMAGE, ROOT, timeout=900)
+        given = ["--build-arg", f"SUBN_BASE={self.base}"]
+        self("build", *form, *given, "--network", "host", "--tag", IMAGE, ROOT, timeout=900)
 
 
 def run(
