@@ -15,11 +15,13 @@ from curator.errors import NotAsked, TooLarge
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages.tasks import Refusal, Reply, decode, encode
 from protocol.plan.step import Step
-from protocol.run.curator import RunState, largest_reply, move_on, take, tasks
+from protocol.run.curator import RunState, largest_reply, move_on, placed, take, tasks
 from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import CuratorSums
+from protocol.stages.knowledge import Knowledge
 
 _log = logging.getLogger("curator.run")
+Answers = Iterable[tuple[int, bytes]]  # numbers of parties with their answers, in the order of arrival
 _REFERENCE_BYTES = 6
 _LONGEST_PAUSE_MS = 60_000
 
@@ -149,19 +151,39 @@ class LiveRun:
         said(self.run, "ended", **vars(ending))
 
 
-def replayed(state: RunState, answers: Iterable[tuple[int, bytes]], step: str, opening: CuratorSums) -> Standing:
+def replayed(state: RunState, answers: Answers, step: str, opening: CuratorSums) -> Standing:
     """Rebuild the state of a run from its answers. `step` is the last step that the store names.
 
     Recovery: nothing here draws randomness, so the run has its former state again and sends the same tasks, byte for
-    byte. A model for picks (score M) is fitted anew: the same program on the same machine fits the same model.
+    byte. But models are fitted anew, as other versions and machines may fit them otherwise: see `resumed`.
     """
     for party, body in answers:
         state = move_on(state, opening) if state.is_complete else state
-        reply = cast(Reply, decode(body, state.terms.plan.members[party].name))
-        state = take(state, party, reply, opening)
+        state = _with_answer(state, party, body, opening)
     # The curator may have been killed between storing a step's last answer and storing its result.
     was_left = state.step is not None and state.step.name != step
     return Standing.of(move_on(state, opening) if state.is_complete and was_left else state)
+
+
+def resumed(
+    begun: RunState, joined: Answers, step: str, known: Knowledge, answers: Answers, opening: CuratorSums
+) -> Standing:
+    """Rebuild the state of a run from what was kept with its present step, the answers to joining, and to that step.
+
+    Recovery: a curator of another version asks parties what the one before asked them, byte for byte, as nothing that
+    they were told is worked out again.
+    """
+    for party, body in joined:
+        begun = _with_answer(begun, party, body, opening)
+    state = placed(move_on(begun, opening), step, known)
+    for party, body in answers:
+        state = _with_answer(state, party, body, opening)
+    return Standing.of(state)
+
+
+def _with_answer(state: RunState, party: int, body: bytes, opening: CuratorSums) -> RunState:
+    reply = cast(Reply, decode(body, state.terms.plan.members[party].name))
+    return take(state, party, reply, opening)
 
 
 def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:

@@ -25,6 +25,7 @@ from curator.errors import Displaced, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.results.publication import publish, stage_costs
+from curator.runs.held_runs import HeldRuns
 from curator.runs.live_run import (
     Ending,
     LiveRun,
@@ -40,13 +41,12 @@ from curator.runs.live_run import (
 from curator.runs.planner import Planner
 from curator.runs.ports import Seams
 from curator.runs.receipts import accepted, is_accepted, is_known, promised
-from curator.runs.recovery import begun, check_keys, rebuilt, run_name, run_of_key
+from curator.runs.recovery import begun, check_keys, recovered, run_name, run_of_key
 from curator.runs.suspects import with_suspects
 from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.runs.views import RunViews
 from curator.settings import Settings
 from curator.store import run_records as records
-from curator.store.run_records import RunRecord
 from curator.store.store import Store
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
@@ -66,6 +66,7 @@ class Orchestrator:
         self.changed: Callable[[str], None] = lambda _run: None
         self.worked_out: Callable[[int, float], None] = lambda *_: None  # called after every complete step
         self.live: dict[str, LiveRun] = {}
+        self.held = HeldRuns(store, self._seams.clock)
         self._creating = Lock()
         self._failure: tuple[int, StoreUnavailable] | None = None  # of the store, since the last tick
 
@@ -82,11 +83,15 @@ class Orchestrator:
             return (found, False) if found is not None else (self._create(terms, request, idempotency_key), True)
 
     def cancel(self, run: str, reason: str | None = None) -> None:
+        ending = Ending("cancelled", OPERATOR, reason or "cancelled by the operator")
+        if self.held.end(run, ending):
+            self.changed(run)
+            return
         live = self._active(run)
         with live.lock:
             if live.ended:
                 raise self.views.over(run)
-            self.end(live, Ending("cancelled", OPERATOR, reason or "cancelled by the operator"))
+            self.end(live, ending)
 
     def revoke(self, party: str) -> None:
         """Refuse all further requests of this party, and let its runs fail."""
@@ -112,8 +117,8 @@ class Orchestrator:
     def view(self, run: str) -> interface.Run:
         """Return the run as stored, with the reason of a pause even while the pause cannot be stored."""
         found, live = self.views.run(run), self.live.get(run)
-        pause = None if live is None else live.pause
-        return found if pause is None else found.model_copy(update={"reason": f"paused: {pause.reason}"})
+        reason = self.held.reasons.get(run) or (live and live.pause and f"paused: {live.pause.reason}")
+        return found.model_copy(update={"reason": reason}) if reason else found
 
     # What parties do
 
@@ -217,12 +222,13 @@ class Orchestrator:
         self._failure = self._failure or (self._seams.clock(), error)
 
     def recover(self) -> None:
-        """Rebuild all runs that have not ended. Refuse keys that do not belong to this store."""
+        """Rebuild or hold all runs that have not ended. Refuse keys that do not belong to this store."""
         check_keys(self._store, self._keys)
         with self._store.reading() as db:
             active = records.active_runs(db)
         for record in active:
-            self._recover(record)
+            live = recovered(self._store, record, self._keys, self._seams, self.held)
+            self.live |= {} if live is None else {record.id: live}
         for party in self.registry.parties():
             if party.revoked is not None:
                 self._end_runs_of(party.name)
@@ -246,6 +252,7 @@ class Orchestrator:
     def _active(self, run: str, party: str | None = None) -> LiveRun:
         """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""
         self.views.check_member(run, party)
+        self.held.check(run)
         live = self.live.get(run)
         if live is None:
             raise self.views.over(run)
@@ -368,32 +375,18 @@ class Orchestrator:
         self.changed(live.run)
 
     def _end_runs_of(self, party: str) -> None:
+        ending = Ending("failed", party, f"{party} was revoked by the operator")
+        for run in self.held.of(party):
+            self.held.end(run, ending)
         for live in self._runs_in_memory():
             if party in live.names:
                 with live.lock:
                     if not live.ended:
-                        self.end(live, Ending("failed", party, f"{party} was revoked by the operator"))
+                        self.end(live, ending)
 
     def _forget(self, live: LiveRun, ending: Ending) -> None:
         live.end(ending)
         self.live.pop(live.run, None)
-
-    # Recovering
-
-    def _recover(self, record: RunRecord) -> None:
-        """Rebuild one run, or let it fail if it cannot be rebuilt."""
-        try:
-            live = rebuilt(self._store.reading, record, self._keys, self._seams)
-        except StoreUnavailable:
-            raise
-        except Exception as error:  # a run that cannot be rebuilt must not stop the others
-            ending = internal(error, record.id, self._seams.streams("reference"))
-            with self._store.writing() as db:
-                write_end(db, record.id, ending, self._seams.clock())
-            return
-        with self._store.writing() as db:
-            records.change_run(db, live.run, deadline=live.deadline)
-        self.live[live.run] = live
 
     def _runs_in_memory(self) -> list[LiveRun]:
         return list(self.live.values())

@@ -10,10 +10,11 @@ from sqlalchemy import Connection
 
 from crypto.randomness import KEY_BYTES
 from curator.accounts.offered import schema_text
-from curator.errors import Conflict, SettingsError
+from curator.errors import Conflict, SettingsError, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
-from curator.runs.live_run import LiveRun, Standing, replayed
+from curator.runs.held_runs import HeldRuns
+from curator.runs.live_run import Answers, LiveRun, Standing, internal, replayed, resumed
 from curator.runs.planning import request_digest, stored_terms
 from curator.runs.ports import Seams
 from curator.settings import Settings
@@ -22,6 +23,8 @@ from curator.store.run_records import RunRecord
 from curator.store.store import Store
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunKeys, begin
+from protocol.run.kept_knowledge import knowledge_from_bytes
+from protocol.stages.knowledge import Knowledge
 
 GRACE_MS = 15 * 60 * 1000
 Row = dict[str, Any]
@@ -89,6 +92,20 @@ def begun(
     return live, row
 
 
+def recovered(store: Store, record: RunRecord, keys: CuratorKeys, seams: Seams, held: HeldRuns) -> LiveRun | None:
+    """Return a stored run, rebuilt. Hold a run that cannot be rebuilt: it must not stop the others."""
+    try:
+        live = rebuilt(store.reading, record, keys, seams)
+    except StoreUnavailable:
+        raise
+    except Exception as error:
+        held.hold(record.id, internal(error, record.id, seams.streams("reference")).reason or "")
+        return None
+    with store.writing() as db:
+        records.change_run(db, live.run, deadline=live.deadline)
+    return live
+
+
 def rebuilt(reading: Callable[[], Any], record: RunRecord, keys: CuratorKeys, seams: Seams) -> LiveRun:
     """Rebuild a run as it was when its last answer was stored."""
     with reading() as db:
@@ -109,5 +126,20 @@ def _replayed(db: Connection, record: RunRecord, terms: Terms, keys: CuratorKeys
     if found.public_key is not None and found.indicator is not None:
         public = RunKeys(found.public_key, found.modulus_proof or b"", found.indicator)
     numbers = {member.name: number for number, member in enumerate(terms.plan.members)}
-    answers = ((numbers[party], body) for party, body in records.bodies_of_run(db, record.id))
-    return replayed(begin(terms, found.first_variable, public), answers, record.step, opening), opening
+
+    def answers(step: str | None = None) -> Answers:
+        return ((numbers[party], body) for party, body in records.bodies_of_run(db, record.id, step))
+
+    start, known = begin(terms, found.first_variable, public), _known(found.knowledge)
+    if known is None:
+        return replayed(start, answers(), record.step, opening), opening
+    joining = terms.steps[0].name
+    return resumed(start, answers(joining), record.step, known, answers(record.step), opening), opening
+
+
+def _known(kept: bytes | None) -> Knowledge | None:
+    """Return what was kept with the present step: nothing while parties join, and in stores of earlier versions."""
+    try:
+        return None if kept is None else knowledge_from_bytes(kept)
+    except ValueError:
+        return None  # another version's format: the answers, which are kept too, say the same

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from curator.runs.live_run import Ending, LiveRun, Pause, Standing
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
+from protocol.run.kept_knowledge import knowledge_to_bytes
 
 
 def write_beginning(db: Connection, live: LiveRun, row: Mapping[str, Any]) -> None:
@@ -35,7 +36,9 @@ def write_end(db: Connection, run: str, ending: Ending, now: int, outputs: Mappi
     """Store the end of a run, and destroy the secrets and answers that only an active run needs."""
     records.drop_bodies(db, run)
     published = None if outputs is None else json.dumps(outputs)
-    records.change_run(db, run, **vars(ending), secret=None, deadline=None, updated=now, outputs=published)
+    records.change_run(
+        db, run, **vars(ending), secret=None, knowledge=None, deadline=None, updated=now, outputs=published
+    )
     records.add_event(db, run, now, "ended", **vars(ending))
 
 
@@ -52,8 +55,10 @@ def write_resumption(db: Connection, live: LiveRun, now: int) -> None:
 
 
 def write_step(db: Connection, live: LiveRun, following: Standing, now: int) -> None:
-    """Store the beginning of the next step, after all answers to the last one."""
+    """Store the beginning of the next step, after all answers to the last one, and everything that is known by then."""
     step = following.state.step
     name, deadline = ("", None) if step is None else (step.name, now + live.step_ms)
-    records.change_run(db, live.run, state="running", step=name, step_started=now, deadline=deadline, updated=now)
+    known = knowledge_to_bytes(following.state.knowledge)
+    times = {"step_started": now, "deadline": deadline, "updated": now}
+    records.change_run(db, live.run, state="running", step=name, knowledge=known, **times)
     records.add_event(db, live.run, now, "step", **following.amounts)

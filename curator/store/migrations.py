@@ -89,6 +89,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     # 8: how many rows of a person an offer holds at most
     _execute("ALTER TABLE offers ADD COLUMN rows_per_person BIGINT"),
+    # 9: what a run's curator knows at its present step, so that another version asks the same
+    _execute("ALTER TABLE runs ADD COLUMN knowledge BYTES"),
 )
 
 

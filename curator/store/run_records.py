@@ -89,6 +89,7 @@ class Recovery:
     modulus_proof: bytes | None
     indicator: bytes | None
     secret: bytes | None
+    knowledge: bytes | None
 
 
 _RUN_COLUMNS = tuple(runs.c[name] for name in RunRecord.__dataclass_fields__)
@@ -226,9 +227,10 @@ def count_receipts(db: Connection, party: str) -> int:
     return sum(int(db.execute(count).scalar_one()) for count in counts)
 
 
-def bodies_of_run(db: Connection, run: str) -> Iterator[tuple[str, bytes]]:
-    """Yield party and bytes of every answer, in the order of arrival."""
-    found = select(replies.c.party, replies.c.body).where(replies.c.run == run).order_by(replies.c.number)
+def bodies_of_run(db: Connection, run: str, step: str | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield party and bytes of every answer, or of every answer to one step, in the order of arrival."""
+    wanted = (replies.c.run == run) & (True if step is None else replies.c.step == step)
+    found = select(replies.c.party, replies.c.body).where(wanted).order_by(replies.c.number)
     for row in db.execute(found):
         yield row.party, row.body
 

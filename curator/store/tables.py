@@ -117,6 +117,7 @@ runs = Table(
     Column("modulus_proof", LargeBinary),  # NULL also in runs that began before there were any
     Column("indicator", LargeBinary),
     Column("secret", LargeBinary),  # sealed under the master key; NULL when the run is over
+    Column("knowledge", LargeBinary),  # at the beginning of the present step; NULL while parties join, and at the end
     Column("outputs", Text),  # SHA-256 of every published file, when the run has finished
     Index("runs_by_state", "state"),
 )

@@ -99,6 +99,12 @@ def receive(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> Run
     return move_on(taken, sums) if taken.is_complete else taken
 
 
+def placed(state: RunState, step: str, known: Knowledge) -> RunState:
+    """The state at the beginning of a step (or, without a name, of the end), with what the curator knew by then."""
+    names = [one.name for one in state.terms.steps]
+    return replace(state, position=names.index(step) if step else len(names), knowledge=known, replies={})
+
+
 def largest_reply(state: RunState, party: int, sums: CuratorSums) -> int:
     """An upper bound on the bytes of a party's answer to the present step, whatever it answers."""
     step, terms = state.step, state.terms

@@ -6,14 +6,12 @@ import pytest
 from sqlalchemy import update
 
 from crypto.randomness import Stream
-from curator.errors import (
-    SettingsError,
-    StoreUnavailable,
-)
+from curator.errors import Busy, SettingsError, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.results import publication
-from curator.runs import live_run, orchestrator
+from curator.runs import live_run, orchestrator, recovery
 from curator.runs.orchestrator import Orchestrator
+from curator.store import run_records as records
 from curator.store.tables import runs
 from protocol.errors import CURATOR
 from protocol.messages.tasks import decode
@@ -185,15 +183,42 @@ def test_runs_that_are_over_are_not_rebuilt(desk):
     assert state(desk, run) == ("finished", None)
 
 
-def test_a_run_that_cannot_be_rebuilt_fails_and_the_others_go_on(desk, caplog):
-    broken, sound = desk.run("a", epsilon="50"), desk.run("b", epsilon="50")
-    with desk.store.writing() as db:
-        db.execute(update(runs).where(runs.c.id == broken).values(secret=b"x" * 100))
+def test_a_run_that_cannot_be_rebuilt_is_held_and_the_others_go_on(desk, caplog):
+    held, sound = desk.run("a", epsilon="50"), desk.run("b", epsilon="50")
+    before = secret_of(desk, held)
+    set_secret(desk, held, b"x" * 100)
     with caplog.at_level(logging.ERROR):
         desk.restart()
-    assert state(desk, broken) == ("failed", CURATOR)
     assert "SettingsError" in caplog.text
+    assert "go back to the version that began it" in (desk.orchestrator.view(held).reason or "")
+    with pytest.raises(Busy, match="nothing of it has changed"):
+        desk.orchestrator.awaits(held, "joining", "party-1", "0" * 64, 1)
     desk.finish(sound)
+    set_secret(desk, held, before)  # the version that began it is back
+    desk.restart()
+    desk.finish(held)
+
+
+def test_a_run_that_is_held_can_be_cancelled_or_ends_with_a_party(desk):
+    cancelled, revoked = desk.run("a", epsilon="50"), desk.run("b", epsilon="50")
+    for run in (cancelled, revoked):
+        set_secret(desk, run, b"x" * 100)
+    desk.restart()
+    desk.orchestrator.cancel(cancelled, "enough")
+    assert state(desk, cancelled) == ("cancelled", "operator")
+    desk.orchestrator.revoke("party-1")
+    assert state(desk, revoked) == ("failed", "party-1")
+    assert desk.orchestrator.held.reasons == {}
+
+
+def secret_of(desk, run):
+    with desk.store.reading() as db:
+        return records.find_recovery(db, run).secret
+
+
+def set_secret(desk, run, secret):
+    with desk.store.writing() as db:
+        db.execute(update(runs).where(runs.c.id == run).values(secret=secret))
 
 
 def test_a_store_that_is_away_fails_no_run(desk, monkeypatch):
@@ -202,7 +227,7 @@ def test_a_store_that_is_away_fails_no_run(desk, monkeypatch):
     def away(*_arguments):
         raise StoreUnavailable("away")
 
-    monkeypatch.setattr(orchestrator, "rebuilt", away)
+    monkeypatch.setattr(recovery, "rebuilt", away)
     with pytest.raises(StoreUnavailable):
         desk.orchestrator.recover()
     assert state(desk, run) == ("joining", None)
