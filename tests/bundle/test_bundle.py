@@ -1,4 +1,4 @@
-"""docs/offline.md is true where there is no network: the bundle is checked, installed in both ways, and finishes runs."""
+"""docs/offline.md is true where there is no network: the bundle is checked, installed in both ways, and used."""
 
 import json
 import platform
