@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -176,6 +177,9 @@ def test_memory_and_processes_are_limited(cluster: Cluster, engine: Engine) -> N
         (found,) = json.loads(engine("inspect", cluster.project.container(service)))
         assert found["HostConfig"]["Memory"] == 2 << 30
         assert found["HostConfig"]["PidsLimit"] == 256
+        assert found["HostConfig"]["NanoCpus"] == 2_000_000_000
+        (limit,) = re.findall(r"^Max processes +(\d+)", cluster.project.inside(service, "cat", "/proc/1/limits"), re.M)
+        assert limit == "1024"  # where podman-compose leaves `pids_limit` out, too
         assert found["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
 

@@ -43,12 +43,17 @@ class Site:
             compose += ' --podman-build-args="--network host --format docker"'
         stand_in = f"""
             set -euo pipefail
+            place() {{
+                local service=${{1%%:*}}
+                [ "$service" != "$1" ] || {{ echo "$1"; return; }}
+                local name="^{self.project.name}_${{service}}_"
+                echo "$(podman ps --filter "name=$name" --format '{{{{.Names}}}}'):${{1#*:}}"
+            }}
             docker() {{
                 local word=$2; shift 2
                 case $word in (run|exec) set -- -T "$@";; esac
                 if [ $word = cp ] && [ {engine.name} = podman ]; then
-                    local curator=$(podman ps --filter name=^{self.project.name}_curator --format '{{{{.Names}}}}')
-                    podman cp "${{1/curator:/$curator:}}" "${{2/curator:/$curator:}}"
+                    podman cp "$(place "$1")" "$(place "$2")"
                 else
                     command {compose} $word "$@"
                 fi

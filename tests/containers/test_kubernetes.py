@@ -25,10 +25,6 @@ source = "/data/patients.csv"
 schema = "/data/schema.json"
 epsilon_total = "1"
 
-[policy]
-accept = "auto"
-epsilon_per_run = "1"
-smallest_rows = 100
 """
 NAMES = ("name", "app", "claimName", "secretName")
 
@@ -71,7 +67,7 @@ class Pods:
         (LOGS / f"{self.name}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
 
     def remove(self) -> None:
-        self.engine("pod", "rm", "--force", "--ignore", f"{self.name}-pod-0", check=False)
+        self.engine("pod", "rm", "--force", "--time", "2", "--ignore", f"{self.name}-pod-0", check=False)
         self.engine("secret", "rm", self.name, check=False)
         self.engine("volume", "rm", "--force", f"{self.name}-home", f"{self.name}-data", check=False)
 
@@ -137,13 +133,18 @@ def test_a_run_of_the_manifests_finishes_and_is_verified(
     check_rights(engine, [curator, *parties.values()])
     key = curator.inside("subn-curator", "operator-key", "add", "test").strip().splitlines()[-1]
     (tmp_path / "ca.pem").write_text(curator.inside("cat", "/var/lib/dp-subn/tls/ca.pem"), encoding="utf-8")
-    given = {"SUBN_URL": f"https://127.0.0.1:{port}", "SUBN_CA_FILE": str(tmp_path / "ca.pem"), "SUBN_KEY": key}
+    (tmp_path / "key").write_text(key, encoding="utf-8")
+    (tmp_path / "key").chmod(0o600)
+    given = {"SUBN_URL": f"https://127.0.0.1:{port}", "SUBN_CA_FILE": "ca.pem", "SUBN_KEY_FILE": "key"}
 
     def operator(*words: str) -> str:
         return run([str(SCRIPTS / "subn"), *words], os.environ | given, tmp_path).stdout
 
     begun = operator("run", "--schema", str(sample / "schema.json"), "--epsilon", "1", "--anyway", "--json")
     (run_id,) = [json.loads(line)["run"] for line in begun.splitlines() if line.startswith('{"run"')]
+    for name, party in parties.items():
+        wait(lambda party=party: run_id in party.inside("subn-party", "requests"), f"{name} to be asked")
+        party.inside("subn-party", "accept", run_id)
     assert "finished" in operator("wait", run_id)
     operator("get", run_id, "--out", "result")
     operator("verify", "result/manifest.json")

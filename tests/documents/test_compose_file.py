@@ -63,7 +63,16 @@ def test_an_organisations_curator_gets_no_network_of_a_made_up_hospital() -> Non
 
 
 def test_all_services_run_one_image() -> None:
-    assert len({(service["image"], json.dumps(service["build"])) for service in SERVICES.values()}) == 1
+    own = {name: service for name, service in SERVICES.items() if name != "database"}
+    assert len({(service["image"], json.dumps(service["build"])) for service in own.values()}) == 1
+
+
+def test_the_database_is_on_a_network_with_the_curator_alone_and_its_image_is_pinned() -> None:
+    assert SERVICES["database"]["networks"] == ["database"]
+    assert {name for name, service in SERVICES.items() if "database" in service["networks"]} == {"curator", "database"}
+    assert FILE["networks"]["database"] == {"internal": True}
+    assert re.search(r"@sha256:[0-9a-f]{64}}$", SERVICES["database"]["image"])
+    assert re.search(r"^ARG SUBN_BASE=\S+@sha256:[0-9a-f]{64}$", (ROOT / "Dockerfile").read_text("utf-8"), re.M)
 
 
 def test_services_that_serve_say_whether_they_are_ready_and_start_again() -> None:
