@@ -8,6 +8,7 @@ the same bytes: nobody spends twice. A backup is not restored into a home that k
 
 import gzip
 import os
+import shutil
 import sqlite3
 import tarfile
 import tempfile
@@ -178,7 +179,8 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
     """Unpack a backup into this folder and check every file against its digest. Return the list of contents."""
     try:
         with tarfile.open(file, "r:gz") as archive:
-            archive.extractall(folder, filter="data")  # nothing outside the folder, no links to elsewhere
+            for member in archive:
+                _unpack(archive, member, folder.resolve())
         contents: dict[str, Any] = read_json((folder / CONTENTS).read_bytes())
         is_known = (contents["kind"], contents["version"]) == (_KIND, _VERSION)
         expected, inside = dict(contents["files"]), contents["database"] == "inside"
@@ -191,6 +193,18 @@ def _unpacked(file: Path, folder: Path) -> dict[str, Any]:
     if found != expected or inside != (DATABASE in found):
         raise SettingsError(f"{file} is damaged: its contents do not match its list of contents; nothing was restored")
     return contents
+
+
+def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    """Unpack one file: nothing outside the folder, and no link. Python before 3.11.4 has no filter that does so."""
+    place = (folder / member.name).resolve()
+    contents = archive.extractfile(member)
+    if not member.isfile() or contents is None or not place.is_relative_to(folder):
+        raise ValueError("not a file of this folder")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with contents, place.open("xb") as file:
+        shutil.copyfileobj(contents, file, _CHUNK)
+    place.chmod(member.mode & 0o644)
 
 
 def _digest(path: Path) -> str:
