@@ -25,6 +25,10 @@ source = "/data/patients.csv"
 schema = "/data/schema.json"
 epsilon_total = "1"
 
+[policy]
+accept = "ask"
+epsilon_per_run = "1"
+smallest_rows = 100
 """
 NAMES = ("name", "app", "claimName", "secretName")
 
@@ -125,7 +129,7 @@ def test_a_run_of_the_manifests_finishes_and_is_verified(
         fill(party, sample, name)
         party.play({"SUBN_PARTY_CURATOR": f"https://{address}:{port}", "SUBN_PARTY_NAME": name})
     for name, party in parties.items():
-        wait(party.is_ready, f"{name} to be ready", patience=60)
+        wait(party.is_ready, f"{name} to be ready")
         fingerprints[name] = json.loads(party.inside("subn-party", "init", "--json"))["fingerprint"]
     for name, party in parties.items():
         (other,) = set(HOSPITALS) - {name}

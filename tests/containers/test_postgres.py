@@ -32,7 +32,7 @@ def test_a_curator_and_its_database_are_started_backed_up_and_restored_as_writte
     site.project.remove()
     site.shell(RESTORE)
     assert codes(site) == before
-    wait(lambda: site.project.is_ready("curator"), "the restored curator to be ready")
+    wait(lambda: site.project.is_ready("curator"), "the restored curator to be ready", patience=60)
     assert "curator.db" not in site.project.inside("curator", "ls", "/var/lib/dp-subn")
 
 
