@@ -25,7 +25,8 @@ RUN /opt/tools/bin/pip wheel --quiet --no-index --no-deps --no-build-isolation -
  && cd /opt/dp-subn/lib/python3.*/site-packages/pyarrow \
  && rm -r include libarrow_flight* libarrow_python_flight* libarrow_s3* _flight* _s3fs* _gcsfs* _azurefs* _hdfs* _orc* \
  && find . -name '*.p[yx]x' -o -name '*.px[di]' | xargs rm \
- && cd / && /opt/dp-subn/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/dp-subn/lib
+ && cd / && /opt/dp-subn/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/dp-subn/lib \
+ && find /opt/dp-subn -exec touch -h -d 1980-01-01 {} +
 
 # The base without what only installing software needs; licences and the list of packages stay, for scanners.
 FROM ${SUBN_BASE} AS system
@@ -43,7 +44,9 @@ RUN rm -rf /var/cache/* /var/lib/apt/lists/* /var/log/* /root/.cache \
  && mkdir -p /var/lib/dp-subn /data /desk /operator /hospitals/1/home /hospitals/1/data \
       /hospitals/2/home /hospitals/2/data /hospitals/3/home /hospitals/3/data \
  && chmod 700 /var/lib/dp-subn /data /desk /operator /hospitals/*/* \
- && chown -R 10001:10001 /var/lib/dp-subn /data /desk /operator /hospitals
+ && chown -R 10001:10001 /var/lib/dp-subn /data /desk /operator /hospitals \
+ && find /bin /boot /etc /home /lib* /media /mnt /opt /root /sbin /srv /usr /var /data /desk /operator /hospitals \
+      -xdev ! -path /etc/resolv.conf ! -path '/etc/host*' -exec touch -h -d 1980-01-01 {} +
 
 FROM scratch
 COPY --from=system / /

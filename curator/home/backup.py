@@ -71,6 +71,8 @@ def restore(settings: Settings, file: Path) -> dict[str, Any]:
 
     Retry safety: the database comes last, so that an interrupted restore can be repeated.
     """
+    if not file.is_file():
+        raise SettingsError(f"there is no file {file}: name the backup that `subn-curator backup` wrote")
     home = settings.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home, prefix=".restore-") as folder:

@@ -30,7 +30,8 @@ def test_a_curator_and_its_database_are_started_backed_up_and_restored_as_writte
     assert len(before.split()) == 1
     site.shell(BACKUP)
     site.project.remove()
-    site.shell(RESTORE)
+    said = site.shell(RESTORE)
+    assert "is as it was at" in said
     assert codes(site) == before
     wait(lambda: site.project.is_ready("curator"), "the restored curator to be ready", patience=60)
     assert "curator.db" not in site.project.inside("curator", "ls", "/var/lib/dp-subn")

@@ -345,6 +345,13 @@ def test_a_kill_at_no_moment_leaves_the_secrets_of_a_run_beside_the_backup(home:
         assert secret not in archive.extractfile("ledger.db").read()
 
 
+def test_a_curators_backup_that_is_not_there_is_named(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home")
+    with pytest.raises(CuratorSettingsError, match=r"there is no file .*nowhere: name the backup"):
+        curators.restore(settings, tmp_path / "nowhere")
+    assert not settings.home.exists()
+
+
 def test_what_a_killed_restore_left_is_gone_after_the_next(home: Home, file: Path, tmp_path: Path) -> None:
     new = Home(tmp_path / "new")
     new.draft.mkdir(parents=True)
