@@ -98,7 +98,7 @@ def recovered(store: Store, record: RunRecord, keys: CuratorKeys, seams: Seams, 
         live = rebuilt(store.reading, record, keys, seams)
     except StoreUnavailable:
         raise
-    except Exception as error:
+    except Exception as error:  # a run that cannot be rebuilt must not stop the others
         held.hold(record.id, internal(error, record.id, seams.streams("reference")).reason or "")
         return None
     with store.writing() as db:

@@ -183,6 +183,14 @@ def test_memory_and_processes_are_limited(cluster: Cluster, engine: Engine) -> N
         assert found["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
 
+def test_a_containers_log_does_not_fill_the_disk(cluster: Cluster, engine: Engine) -> None:
+    cluster.project.inside("hospital-3", "sh", "-c", "yes | head -n 800000 > /proc/1/fd/1")  # over 30 MB with the times
+    (found,) = json.loads(engine("inspect", cluster.project.container("hospital-3")))
+    file = Path(found["HostConfig"]["LogConfig"].get("Path") or found["LogPath"])
+    wait(lambda: file.stat().st_size < 20 << 20, "the log to be begun anew")
+    assert file.stat().st_size > 0
+
+
 # Who reaches whom
 
 
