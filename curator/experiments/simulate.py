@@ -32,10 +32,11 @@ from protocol.identity import Identity
 from protocol.options import Preset, Wanted
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
-from protocol.run.synthesis import synthetic_codes
+from protocol.run.synthesis import published_terms, synthetic_codes
 from protocol.tables.coding import labels
 from protocol.tables.distance import average_distance
 from protocol.tables.domain import Codes
+from protocol.tables.found_edges import in_found_bins
 from protocol.tables.schema import Schema
 
 
@@ -87,10 +88,14 @@ def run_experiment(experiment: Experiment, progress: Progress) -> dict[str, Any]
     own, terms, identities = prepare(experiment.settings, table, stream)
     experiment.out.mkdir(parents=True, exist_ok=True)
     simulation = simulate(terms, own, identities, stream, experiment.real_crypto, progress)
-    synthetic = _write_synthetic(experiment, table.schema, simulation, stream.child("synthesis"))
+    known = simulation.state.knowledge
+    schema = published_terms(terms, known).schema
+    synthetic = _write_synthetic(experiment, schema, simulation, stream.child("synthesis"))
     manifest = _manifest(simulation, experiment.real_crypto, perf_counter() - started)
     if experiment.evaluate:
-        manifest["evaluation"] = _evaluate(table.schema, table.codes, synthetic)
+        manifest["evaluation"] = _evaluate(
+            schema, in_found_bins(terms.agreed, schema, known.edges, table.codes), synthetic
+        )
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     write_file(experiment.out / "manifest.json", text, PUBLIC)
     return manifest
