@@ -133,7 +133,9 @@ def main() -> None:
     for name, (more, wishes) in CASES.items():
         for privacy in ("pure", "zcdp"):
             found = [measure(chosen.data, more, wishes, privacy, seed) for seed in range(1, chosen.seeds + 1)]
-            print(f"\n{name}, {privacy}: {found[0]['method']}, {found[0]['rows']:,} rows; {'; '.join(found[0]['check'])}")
+            print(
+                f"\n{name}, {privacy}: {found[0]['method']}, {found[0]['rows']:,} rows; {'; '.join(found[0]['check'])}"
+            )
             alike = all(one["planned"] == one["ledgers"] == one["exact"] for one in found)
             print(f"prices {found[0]['exact']}; plan, ledgers and terms agree: {alike}")
             deviations = found[0]["deviation"]
