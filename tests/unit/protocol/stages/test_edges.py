@@ -46,6 +46,18 @@ def test_the_pass_costs_its_part_and_the_rest_of_the_run_the_rest(method: str, p
         assert step.charge(0) == PART
 
 
+@pytest.mark.parametrize("privacy", ["pure", "zcdp"])
+def test_the_noise_of_the_pass_hides_all_rows_of_a_person(privacy: str) -> None:
+    persons = {"rows_per_person": 3, "parties_per_person": 2, "privacy": privacy}
+    terms = terms_of(SEARCHED, ROWS, 1, **(GUIDED | persons))
+    plan, step = terms.plan, terms.steps[1]
+    part = PART * plan.definition.budget(plan.epsilon, plan.delta)
+    others = terms.steps[3].spends[0]  # the first answer also pays for what another party releases alone
+    assert step.spends == dict.fromkeys(range(3), part + others)
+    assert step.budget == part / (6 if privacy == "pure" else 36)
+    assert max(terms.price(party) for party in range(3)) <= 1
+
+
 def test_a_plan_without_a_part_for_edges_is_as_it_was() -> None:
     terms = terms_of(SEARCHED, ROWS, 1, method="guided")
     assert "edges" not in terms.plan.model_dump(mode="json")
