@@ -26,7 +26,7 @@ def divided(counts: Sequence[int], bins: int) -> tuple[int, ...]:
     first, end = _occupied(counts, bins)
     below, above = int(first > 0), int(end < len(counts))
     roots = [int(gmpy2.iroot(gmpy2.mpz(count) << 3 * _ROOT_BITS, 3)[0]) for count in counts[first:end]]
-    inner = [first + start for start in _even_runs(roots, bins - below - above)]
+    inner = [first + start for start in even_runs(roots, bins - below - above)]
     return (*[0] * below, *inner, *[end] * above)
 
 
@@ -39,7 +39,7 @@ def _occupied(counts: Sequence[int], bins: int) -> tuple[int, int]:
     return first, end
 
 
-def _even_runs(sizes: Sequence[int], runs: int) -> list[int]:
+def even_runs(sizes: Sequence[int], runs: int) -> list[int]:
     """The places where so many runs begin, none of them empty, with sums as even as whole sizes allow.
 
     A run takes the next size while the middle of that size lies within an even share of what is left. A size above
