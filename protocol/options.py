@@ -31,6 +31,11 @@ MOST_ROWS_OF_A_PERSON = 1000
 _Exact = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", "4/5"]})]
 
 
+def is_zero(number: Fraction) -> bool:
+    """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean 0."""
+    return not number
+
+
 def is_one(number: int) -> bool:
     """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean 1."""
     return number == 1
@@ -210,6 +215,17 @@ class PlanOptions(BaseModel):
             bounds=Field(min_length=2, max_length=4),
         ),
     ]
+    edges: Annotated[
+        _Exact,
+        Field(exclude_if=is_zero),
+        Option(
+            "Part for edges",
+            "the part of the budget, as 0.1, that finds the edges of the bins of all attributes with `find`",
+            "0: every bin of the schema is counted",
+            concerns="method dp-subn or guided, and encoding native",
+            metavar="X",
+        ),
+    ] = Fraction(0)
     theta: Annotated[
         _Exact,
         Option(

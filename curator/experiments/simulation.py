@@ -178,7 +178,7 @@ def _parties(
     keeping = set(stream.permutation(terms.plan.parties)[: terms.plan.noise_shares])
     parties = []
     for me, (own, identity) in enumerate(zip(codes, identities, strict=True)):
-        rows = Rows(terms.domain, terms.encoding.encode(list(own)))
+        rows = Rows(terms.finest.domain, terms.finest.encode(list(own)))
         clear = None if real_crypto else ClearSums(terms.plan, me, me in keeping)
         parties.append(_Party(terms, me, identity, rows, stream.child(f"party {me}"), clear))
     return parties

@@ -14,6 +14,8 @@ from typing import Any
 from crypto.randomness import KEY_BYTES, Stream
 from curator.results.publication import TABLE, load_knowledge, synthetic_labels
 from protocol.plan.terms import Terms
+from protocol.run.synthesis import published_terms
+from protocol.tables.schema import Schema
 
 MOST_PARQUET_ROWS = 20_000_000
 _CHUNK = 1 << 20
@@ -41,7 +43,7 @@ def fresh_csv(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator
 def published_parquet(folder: Path, terms: Terms) -> Iterator[bytes]:
     from curator.results.typed_tables import csv_batches  # only who asks for Parquet waits for its library
 
-    yield from _parquet(folder, terms, csv_batches(folder / TABLE, terms.schema))
+    yield from _parquet(folder, terms, csv_batches(folder / TABLE, _schema(folder, terms)))
 
 
 def fresh_parquet(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator[bytes]:
@@ -58,8 +60,12 @@ def _parquet(folder: Path, terms: Terms, batches: Iterator[Any]) -> Iterator[byt
 
     with tempfile.TemporaryDirectory(prefix="subn-", dir=folder) as scratch:
         target = Path(scratch) / "table.parquet"
-        write_parquet(target, terms.schema, batches)
+        write_parquet(target, _schema(folder, terms), batches)
         yield from published_chunks(target)
+
+
+def _schema(folder: Path, terms: Terms) -> Schema:
+    return published_terms(terms, load_knowledge(folder, terms)).schema if terms.plan.edges else terms.schema
 
 
 def _csv_text(rows: object) -> bytes:

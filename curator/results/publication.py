@@ -7,6 +7,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
@@ -27,11 +28,11 @@ from protocol.network.network import Family, Network
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunState
 from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
-from protocol.run.synthesis import synthetic_codes
+from protocol.run.synthesis import published_terms, synthetic_codes
 from protocol.services.schema_words import editable
 from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_domain
 from protocol.tables.coding import labels
-from protocol.tables.domain import Domain, Merged
+from protocol.tables.domain import Domain, FoundEdges, Merged
 from protocol.tables.marginal import Table
 
 TABLE, NETWORK, TABLES, MANIFEST = "table.csv", "network.json", "tables.json", "manifest.json"
@@ -52,7 +53,8 @@ def publish(
     now: int,
 ) -> dict[str, str]:
     """Write all files and return their SHA-256 by name. The manifest comes last: if it exists, the others do too."""
-    terms, known = state.terms, state.knowledge
+    known = state.knowledge
+    terms = published_terms(state.terms, known)
     folder.mkdir(parents=True, exist_ok=True)
     tally, finished = Tally(terms.schema.sizes), _moment(now)
     write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed, tally))
@@ -79,12 +81,12 @@ def synthetic_labels(
     terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None = None
 ) -> Iterator[list[list[str]]]:
     """Yield a synthetic table in batches of columns. The same seed gives the same table."""
-    stream = Stream.keyed(seed, "synthesis")
+    stream, schema = Stream.keyed(seed, "synthesis"), published_terms(terms, known).schema
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
     for codes in synthetic_codes(terms, known, rows, sampling):
         if tally is not None:
             tally.add(codes)
-        yield labels(terms.schema, codes, labelling)
+        yield labels(schema, codes, labelling)
 
 
 def stage_costs(replies: Sequence[ReplyRecord], events: Sequence[EventRecord]) -> list[Cost]:
@@ -128,6 +130,8 @@ def tables_json(terms: Terms, known: Knowledge) -> Json:
         "merged": _groups_json(known.merged),
         # Tables with "halved" are over halves of variables instead, which follow the plan's own in the same way.
         "halves": _groups_json(known.halves),
+        # The counts of fine bins among which edges were found, and the fine bins with which the found ones begin.
+        **({"grids": _grids_json(known)} if known.edges else {}),
         "models": models,  # method independent: the number of tables of each party, in order
         "tables": [
             {
@@ -155,12 +159,14 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     merged, halves = (
         tuple((one["variable"], tuple(one["groups"])) for one in content[name]) for name in ("merged", "halves")
     )
+    grids, edges = _grids(content.get("grids", ()))
     domains = {False: terms.domain.with_merged(merged), True: terms.domain.with_merged(halves)}
     released = tuple(_released(domains, one) for one in content["tables"])
     networks = [Network(tuple(Family(child, tuple(parents)) for child, *parents in n)) for n in network["networks"]]
     empty = np.zeros((terms.domain.count, terms.domain.count))
     if not content["models"]:
-        return Knowledge(empty, networks[0].families, released=released, merged=merged, halves=halves)
+        known = Knowledge(empty, networks[0].families, released=released, merged=merged, halves=halves)
+        return replace(known, grids=grids, edges=edges)
     tables = iter(one.table for one in released)
     models = tuple(
         LocalModel(own, tuple(next(tables) for _ in range(count)), rows)
@@ -173,6 +179,23 @@ def _released(domains: Mapping[bool, Domain], one: Json) -> Released:
     variables, is_halved = tuple(one["variables"]), one.get("halved", False)
     counts = np.array(one["counts"], dtype=np.int64).reshape(domains[is_halved].shape(variables))
     return Released(one["step"], Table(variables, counts, one["variance"]), one["rows"], is_halved)
+
+
+def _grids_json(known: Knowledge) -> list[Json]:
+    return [
+        {
+            "variable": variable,
+            "starts": list(starts),
+            "variance": grid.variance,
+            "counts": grid.counts.tolist(),
+        }
+        for (variable, starts), grid in zip(known.edges, known.grids, strict=True)
+    ]
+
+
+def _grids(found: Sequence[Json]) -> tuple[tuple[Table, ...], FoundEdges]:
+    grids = (Table((one["variable"],), np.array(one["counts"], dtype=np.int64), one["variance"]) for one in found)
+    return tuple(grids), tuple((one["variable"], tuple(one["starts"])) for one in found)
 
 
 def _groups_json(merged: Sequence[Merged]) -> list[Json]:
@@ -190,7 +213,7 @@ def _manifest(
     terms = state.terms
     return Manifest(
         plan=terms.plan,
-        schema_text=terms.schema.to_json(),
+        schema_text=terms.agreed.to_json(),
         curator_key=key.public,
         parties=tuple(
             PartyRecord(

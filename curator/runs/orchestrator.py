@@ -239,7 +239,7 @@ class Orchestrator:
         live, row = begun(terms, request, self.settings, self._keys, self._seams)
         with self._store.writing() as db:
             refuse_changed_members(db, terms.plan.members)
-            keep_schema(db, terms.schema, live.since)  # the last offer of it may have gone meanwhile
+            keep_schema(db, terms.agreed, live.since)  # the last offer of it may have gone meanwhile
             write_beginning(db, live, row | {"idempotency_key": idempotency_key})
         self.live[live.run] = live
         said(live.run, "created", parties=list(live.names))

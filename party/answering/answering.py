@@ -192,10 +192,10 @@ class Answering:
         self._trail.joining(request)
         me = place_in(self._opened, terms.plan)
         check_people(self._opened, dataset, terms, me)
-        codes = codes or loaded(self._opened, dataset, terms.schema)
+        codes = codes or loaded(self._opened, dataset, terms.agreed)
         self._ledger.reserve(request.run, self._opened.account_of(dataset))
-        frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.schema, codes)
-        rows = Rows(terms.domain, terms.encoding.encode(list(codes)))
+        frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.agreed, codes)
+        rows = Rows(terms.finest.domain, terms.finest.encode(list(codes)))
         state, acceptance = accept(terms, me, self._opened.keys.identity, rows, self._stream, self._sums_of(terms, me))
         return self._record(request, asked, "joining", _Joined(terms, rows, Kept(state)), terms.steps[0], acceptance)
 
@@ -246,11 +246,11 @@ class Answering:
             terms = self._terms(request)
             me, own = place_in(self._opened, terms.plan), self._opened.keys.identity
             try:
-                codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.schema)
+                codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.agreed)
                 found = saved_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
             except Unreadable as error:
                 raise PolicyRefusal("this party cannot go on: the state that it kept of the run is damaged") from error
-            self._joined[request.run] = _Joined(terms, Rows(terms.domain, terms.encoding.encode(codes)), found)
+            self._joined[request.run] = _Joined(terms, Rows(terms.finest.domain, terms.finest.encode(codes)), found)
         return self._joined[request.run]
 
     def _unread(self, run: str, asked: str, error: PeerError) -> Outgoing:

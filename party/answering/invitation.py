@@ -50,7 +50,7 @@ def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -
             terms = agree(task.proposal, schema, smallest_key)
         price, delta = terms.price(me), terms.delta(me)
         check_people(opened, dataset, terms, me)
-        codes = loaded(opened, dataset, terms.schema)
+        codes = loaded(opened, dataset, terms.agreed)
         _check_rows(terms, me, codes)
         budget, rules = opened.budget(opened.account_of(dataset)), opened.settings
         is_fruitless = opened.ledger.fruitless() >= MOST_FRUITLESS

@@ -50,6 +50,7 @@ def to_bytes(kept: Kept) -> bytes:
         "share": _text(state.share),
         "keys": None if kept.keys is None else kept.keys.model_dump(mode="json"),
         "noise": noise,
+        **({"edges": state.edges} if state.edges else {}),
     }
     return canonical_json(content)
 
@@ -71,10 +72,11 @@ def from_bytes(
         share = _bytes(content["share"])
         noise = dict(_noise_table(entry) for entry in content["noise"])
         answered = int(content["answered"])
+        edges = tuple((int(v), tuple(map(int, starts))) for v, starts in content.get("edges", ()))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, ValidationError, MalformedKey):
         # The bytes are secret: the error repeats none of them.
         raise Unreadable("the state kept of this run is damaged; the run cannot go on") from None
-    state = PartyState(terms, me, identity, run_key, run_keys, share, answered, sums, noise)
+    state = PartyState(terms, me, identity, run_key, run_keys, share, answered, edges, sums, noise)
     if sums is None and keys is not None:
         state = replace(state, sums=selected_sums(state.pair_keys, share, keys, stream))
     return Kept(state, keys)

@@ -55,7 +55,7 @@ def with_advice(terms: Terms) -> Terms:
     against = tuple(printable(one.text) for one in advice(terms) if one.severity == "stop")[:MOST_SENTENCES]
     if not against:
         return terms
-    return terms_of(terms.plan.model_copy(update={"against": against}), terms.schema)
+    return terms_of(terms.plan.model_copy(update={"against": against}), terms.agreed)
 
 
 def refuse_unless_meant(plan: Plan, anyway: bool) -> None:

@@ -6,6 +6,7 @@ On the wire a message is MAGIC, the length of its header (4 bytes, big endian), 
 its blob: ciphertexts or 64-bit words. Nothing is ever evaluated, and equal messages have equal bytes.
 """
 
+import operator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, FailFast, Field, TypeAdapter
@@ -98,6 +99,8 @@ class Count(Message):
     roster: Roster = ()
     tables: Tables
     merged: Merging = ()  # variables with merged categories, numbered after the plan's own
+    # A variable, and the codes of its grid with which its bins begin: in the first task after edges were found.
+    edges: Annotated[Families, Field(exclude_if=operator.not_)] = ()
     keys: Keys | None = None
     masked: Variables = ()  # update=replace: tables whose former noise the predecessor takes out
 

@@ -22,7 +22,7 @@ DRAWS = 200
 _MOST_CELLS = 256
 _LEAST_VARIANCE = 1e-2
 _BREAKS = 2.0 ** -np.arange(1, 7)  # probabilities of a new run beside a category that stands out, all equally likely
-_STANDS_OUT = 4.0  # standard deviations
+_STANDS_OUT = 6.0  # standard deviations, which Laplace noise exceeds once in 10,000 times
 _HIDDEN = 0.3  # runs that are expected beforehand to begin where nothing stands out
 _STRAIGHT = np.sqrt(2)  # standard deviations beyond which noise is as Laplace noise: no longer likelier by squares
 _FEW, _FEW_AT_MOST = 10.0, 40  # expected rows below which whole rows are drawn, and the most that are
@@ -75,9 +75,15 @@ class _Range:
         return found
 
     def _between_neighbours(self) -> Array:
-        found = self.counts.copy()
-        lower, upper = np.sort([self.counts[:-2], self.counts[2:]], axis=0)
-        found[1:-1] = np.clip(self.counts[1:-1], lower, upper)
+        """Each count as far as its neighbours bear it out: between both, or at an end between one and their line."""
+        found, counts = self.counts.copy(), self.counts
+        if len(counts) < 3:
+            return found
+        lower, upper = np.sort([counts[:-2], counts[2:]], axis=0)
+        found[1:-1] = np.clip(counts[1:-1], lower, upper)
+        for end, beside, behind in ((0, 1, 2), (-1, -2, -3)):
+            lower, upper = sorted([counts[beside], 2 * counts[beside] - counts[behind]])
+            found[end] = np.clip(counts[end], lower, upper)
         return found
 
     def _weights(self, near: Array) -> Array:

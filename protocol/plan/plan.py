@@ -91,6 +91,11 @@ class Plan(Frozen, PlanOptions):
     def definition(self) -> PrivacyDefinition:
         return DEFINITIONS[self.privacy]
 
+    @property
+    def edges_budget(self) -> Fraction:
+        """The budget of the pass that finds edges."""
+        return self.definition.budget(self.epsilon, self.delta) * self.edges if self.edges else Fraction(0)
+
     def in_sums(self, budget: Fraction) -> Fraction:
         """The budget of one row in a sum over all parties, which holds all rows of a person (`people.md`)."""
         return self.definition.of_row(budget, self.rows_per_person * self.parties_per_person)

@@ -14,8 +14,9 @@ from protocol.exact import allocate, proportional_counts
 from protocol.options import PICKING_RULES, Method, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Weighed
 from protocol.plan.tuning import tuned
-from protocol.privacy.mechanisms import DEFINITIONS
+from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.tables.encoding import Encoding
+from protocol.tables.found_edges import counted
 from protocol.tables.schema import Schema
 
 DEFAULT_KEY_BITS = 3072
@@ -91,7 +92,7 @@ def make_plan(
     asked.setdefault("rows_per_person", max((member.rows_per_person or 1 for member in members), default=1))
     pair_by_pair = epsilon > 0 and picks_pairs(method, preset, asked)
     chosen = _preset(method, preset, pair_by_pair, asked.get("privacy", "pure")) | asked
-    variables = Encoding.of(schema, chosen["encoding"]).domain
+    variables = Encoding.of(counted(schema, chosen.get("edges", Fraction(0))), chosen["encoding"]).domain
     if pair_by_pair:
         chosen |= _tuned(method, variables.sizes[: variables.count], members, epsilon, chosen) | asked
     elif _hears_everything(method, preset, chosen):
@@ -157,7 +158,7 @@ def _tuned(
 ) -> dict[str, Any]:
     """The preset's values that follow from the plan's public numbers."""
     definition = DEFINITIONS[chosen.get("privacy", "pure")]
-    budget = definition.budget(epsilon, chosen.get("delta", Fraction(0)))
+    budget = _beside_edges(definition, epsilon, chosen)
     rows, of_person = (
         [member.rows for member in members],
         chosen["rows_per_person"] * chosen.get("parties_per_person", 1),
@@ -183,7 +184,7 @@ def _split(
     wanted: Sequence[Fraction] | None = chosen.get("split")
     if wanted is not None and not definition.needs_delta:
         return tuple(wanted)
-    budget = definition.budget(epsilon, chosen.get("delta", Fraction(0)))
+    budget = _beside_edges(definition, epsilon, chosen)
     if wanted is not None:
         # Privacy: the first party pays for its rows' exposure in every later update too.
         exposures = [parties if _is_replaced(method, chosen) and phase == 2 else 1 for phase in range(len(wanted))]
@@ -194,6 +195,12 @@ def _split(
         e1, e2, e3, e4 = shares
         return e1, e2, e3 / parties, e4
     return shares
+
+
+def _beside_edges(definition: PrivacyDefinition, epsilon: Fraction, chosen: dict[str, Any]) -> Fraction:
+    """The budget that is left for all else where a part of it finds edges."""
+    part: Fraction = chosen.get("edges", Fraction(0))
+    return definition.budget(epsilon, chosen.get("delta", Fraction(0))) * (1 - part)
 
 
 def _is_replaced(method: Method, chosen: dict[str, Any]) -> bool:

@@ -124,7 +124,7 @@ def protected_from(insiders: int) -> str:
 
 
 def promises(plan: Plan) -> tuple[Promise, ...]:
-    return (_loss(plan), _meaning(plan), _people(plan), _noise(plan), _tails())
+    return (_loss(plan), _meaning(plan), _people(plan), _noise(plan), *_edges(plan), _tails())
 
 
 def not_promised() -> tuple[str, ...]:
@@ -223,6 +223,18 @@ def _noise(plan: Plan) -> Promise:
             "The network and tables of each party are published as that party's own.",
         )
     return Promise(*plan.noise_mode.promise)
+
+
+def _edges(plan: Plan) -> tuple[Promise, ...]:
+    if not plan.edges:
+        return ()
+    return (
+        Promise(
+            "The edges of bins that this run finds are as private as its other answers: they follow from noisy counts "
+            "over a grid that the schema tells.",
+            f"They are paid for: {plan.edges} of the budget goes to this count, before anything else is counted.",
+        ),
+    )
 
 
 def _tails() -> Promise:

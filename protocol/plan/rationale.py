@@ -10,6 +10,7 @@ from math import comb
 from protocol.plan.plan import Plan, Weighed
 from protocol.plan.terms import Terms
 from protocol.plan.tuning import Tuning, tuned
+from protocol.tables.found_edges import asking
 
 _METHODS = {
     "dp-ccbn": "the parties count every table by which another column could join the network, and the curator takes "
@@ -17,6 +18,7 @@ _METHODS = {
     "independent": "every party models its own rows alone, with all of epsilon and a full share of noise",
 }
 _MANY = 200  # columns
+_MOST_NAMED = 10
 _PHASES = ("counting {first}", "choosing pairs privately", "counting the pairs chosen first", "counting {last}")
 _CLASSICAL = ("correlations", "the first network", "the updates", "the last tables")
 
@@ -28,6 +30,7 @@ def reasons(terms: Terms) -> tuple[str, ...]:
     return (
         *_recommendation(plan),
         _about_budget(terms),
+        *_about_edges(terms),
         *_about_size(terms),
         _sentence(_division(plan)),
         _sentence(_about_noise(plan)),
@@ -71,6 +74,18 @@ def _about_budget(terms: Terms) -> str:
         return "The budget is divided as requested, not as tuned to this schema."
     counted = "" if terms.domain.count < 2 else f"{_what_is_counted(plan)} "
     return f"{counted}{_sentence(found.why)}"
+
+
+def _about_edges(terms: Terms) -> Iterator[str]:
+    """Say what finding edges costs, and for whom."""
+    if not terms.plan.edges:
+        return
+    named = [f"{one.find} bins of {one.name} from {one.categories:,}" for one in asking(terms.agreed).values()]
+    more = f" and of {len(named) - _MOST_NAMED} more columns" if len(named) > _MOST_NAMED else ""
+    yield (
+        f"{float(terms.plan.edges):.3g} of the budget finds edges where rows lie: {', '.join(named[:_MOST_NAMED])}"
+        f"{more}. The edges follow from noisy counts and are published."
+    )
 
 
 def _about_size(terms: Terms) -> Iterator[str]:

@@ -11,6 +11,7 @@ from protocol.plan.plan import Plan
 
 StageName = Literal[
     "joining",
+    "edges",
     "levels",
     "correlations",
     "initial",

@@ -26,13 +26,19 @@ class Terms:
     """Terms come from `protocol.run.agreement.agree`, which refuses plans that cannot work."""
 
     plan: Plan
-    schema: Schema
+    schema: Schema  # as tables count it: edges that are still to be found divide their grid evenly
     encoding: Encoding
     steps: tuple[Step, ...]
+    agreed: Schema  # as everybody agreed to it, and as rows are coded
 
     @cached_property
     def plan_hash(self) -> str:
         return self.plan.hash()
+
+    @cached_property
+    def finest(self) -> Encoding:
+        """The encoding of rows: of every bin of the agreed schema, whichever bins are counted."""
+        return Encoding.of(self.agreed, self.plan.encoding) if self.plan.edges else self.encoding
 
     @property
     def domain(self) -> Domain:

@@ -21,6 +21,7 @@ from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
+from protocol.tables.found_edges import asking, counted
 from protocol.tables.schema import Schema
 from protocol.views.cover import most_in_views
 
@@ -49,7 +50,8 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS, fewest:
     if plan.key_bits > LARGEST_BITS:
         raise PlanError(f"a Paillier key of {plan.key_bits} bits is too large: take 3072, or at most {LARGEST_BITS}")
     # The steps follow from a plan whose parts go together: none are worked out before that is known.
-    domain = Encoding.of(schema, plan.encoding).domain
+    _check_edges(plan, schema)
+    domain = Encoding.of(counted(schema, plan.edges), plan.encoding).domain
     _check_size(plan, domain)
     _check_method(plan, domain)
     terms = terms_of(plan, schema)
@@ -140,6 +142,19 @@ def _check_lists(plan: Plan) -> None:
     if len(plan.further) not in (0, plan.parties):
         raise PlanError(
             f"the plan has further pairs of {len(plan.further)} parties: give each of its {plan.parties} a number"
+        )
+
+
+def _check_edges(plan: Plan, schema: Schema) -> None:
+    """Refuse a part for edges that nothing can be found with."""
+    if not plan.edges:
+        return
+    if not asking(schema):
+        raise PlanError("no attribute of the schema has `find`: give a number of bins there, or no part for edges")
+    if plan.method not in ("dp-subn", "guided") or plan.encoding != "native" or not plan.split[0]:
+        raise PlanError(
+            "edges are found before the first pass over whole attributes: choose method dp-subn or guided with "
+            "encoding native and a budget for their first phase, or no part for edges"
         )
 
 

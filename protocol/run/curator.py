@@ -83,11 +83,11 @@ def tasks(state: RunState) -> dict[int, Task]:
     if step is None:
         return {}
     if step.stage == "joining":
-        schema = terms.schema.to_json()
+        schema = terms.agreed.to_json()
         invitation = Invitation(plan=terms.plan_hash, step=step.name, proposal=terms.plan, schema_text=schema)
         return dict.fromkeys(step.parties, invitation)
     found = stage_of(terms, step).ask(terms, step, state.knowledge)
-    asked = {party: _with_roster(state, party, task) for party, task in found.items()}
+    asked = {party: _with_edges(state, _with_roster(state, party, task)) for party, task in found.items()}
     if state.keys is not None and step == _first_sum_pass(terms):
         return {party: _with_keys(state, party, task) for party, task in asked.items()}
     return asked
@@ -207,6 +207,13 @@ def _with_roster(state: RunState, party: int, task: Task) -> Task:
     accepted = [state.acceptances[one] for one in sorted(state.acceptances)]
     roster = tuple(Joined(exchange_key=one.exchange_key, signature=one.signature) for one in accepted)
     return task.model_copy(update={"roster": roster})
+
+
+def _with_edges(state: RunState, task: Task) -> Task:
+    """The task, with the edges if the step before has found them."""
+    if state.terms.steps[state.position - 1].stage != "edges":
+        return task
+    return task.model_copy(update={"edges": state.knowledge.edges})
 
 
 def _with_keys(state: RunState, party: int, task: Task) -> Task:

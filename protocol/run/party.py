@@ -24,6 +24,7 @@ from protocol.secure_sum.sums import PartySums
 from protocol.stages.party_state import PartyState
 from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
+from protocol.tables.found_edges import problem_of
 
 
 def accept(
@@ -70,6 +71,7 @@ def check(state: PartyState, task: Task) -> Checked:
     elif _roster(task):
         raise FailedCheck(CURATOR, f"shows signatures again in {step.name!r}: keys stay as they were at joining")
     _check_keys(state, step, task)
+    _check_edges(state, step, task)
     stage.check(state, step, task)
     return Checked(step, task)
 
@@ -81,6 +83,9 @@ def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> t
     if not state.answered:
         state = replace(state, run_keys=tuple(member.exchange_key for member in _roster(checked.task)))
     state = replace(state, answered=state.terms.steps.index(step))
+    if isinstance(checked.task, Count) and checked.task.edges:
+        state = replace(state, edges=checked.task.edges)
+    rows = rows.divided(state.terms.domain, state.edges) if state.edges else rows
     return stage_of(state.terms, step).answer(state, step, checked.task, rows, stream)
 
 
@@ -116,6 +121,16 @@ def _check_keys(state: PartyState, step: Step, task: Task) -> None:
         needed = state.terms.plan.uses_paillier and stage_of(state.terms, step).is_sum and state.sums is None
         if not needed:
             raise FailedCheck(CURATOR, f"sends keys with {step.name!r}, which only the first encrypted pass brings")
+
+
+def _check_edges(state: PartyState, step: Step, task: Task) -> None:
+    """Refuse edges that make no sense, or come at another time. Privacy holds wherever a grid is divided."""
+    terms, told = state.terms, task.edges if isinstance(task, Count) else ()
+    if terms.steps[state.answered].stage != "edges":
+        if told:
+            raise FailedCheck(CURATOR, f"tells edges of bins with {step.name!r}, before which none were looked for")
+    elif (problem := problem_of(terms.agreed, told)) is not None:
+        raise FailedCheck(CURATOR, f"tells edges of bins with {step.name!r} that cannot be: {problem}")
 
 
 def _roster(task: Task) -> tuple[Joined, ...]:

@@ -4,6 +4,7 @@ It does not know labels or files.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 from crypto.randomness import Stream
@@ -13,6 +14,12 @@ from protocol.model.run_model import model_of
 from protocol.plan.terms import Terms
 from protocol.stages.knowledge import Knowledge, counted_domain
 from protocol.tables.domain import Codes
+from protocol.tables.found_edges import with_edges
+
+
+def published_terms(terms: Terms, known: Knowledge) -> Terms:
+    """The terms with the schema of the published rows, in which all edges are found."""
+    return replace(terms, schema=with_edges(terms.agreed, known.edges)) if known.edges else terms
 
 
 def synthetic_codes(terms: Terms, known: Knowledge, rows: int, stream: Stream) -> Iterator[list[Codes]]:

@@ -187,7 +187,7 @@ def _birth(attribute: AttributeBase, _rows: int | None) -> Iterator[str]:
 def _skewed(attribute: AttributeBase, _rows: int | None) -> Iterator[str]:
     if not isinstance(attribute, Numeric) or attribute.edges is not None or attribute.scale is not None:
         return
-    if not attribute.bins or attribute.lowest < 0:
+    if not attribute.bins or attribute.lowest < 0 or attribute.find is not None:
         return
     words = {*_words(attribute.name), *(_words(attribute.unit) if "/" not in attribute.unit else ())}
     held = "amounts of money" if words & _MONEY else "lengths of time" if words & _DURATION else None

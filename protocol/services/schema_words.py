@@ -76,7 +76,8 @@ def _number_words(attribute: Numeric) -> str:
     kind = "whole numbers" if isinstance(attribute, Integer) else "numbers"
     ends = f"from {decimal_text(attribute.lowest)} to {decimal_text(attribute.highest)}"
     unit = f" {attribute.unit}" if attribute.unit else ""
-    return f"{kind} {ends}{unit}{_bin_words(attribute)}"
+    found = f", joined into {attribute.find} bins where a plan finds edges" if attribute.find else ""
+    return f"{kind} {ends}{unit}{_bin_words(attribute)}{found}"
 
 
 def _bin_words(attribute: Numeric) -> str:

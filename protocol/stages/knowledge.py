@@ -14,7 +14,7 @@ from protocol.network.network import Family, Network
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.stages.reference_rows import Guide
-from protocol.tables.domain import Domain, Merged, Variables
+from protocol.tables.domain import Domain, FoundEdges, Merged, Variables
 from protocol.tables.marginal import Table
 
 
@@ -64,6 +64,8 @@ class Knowledge:
     models: tuple[LocalModel, ...] = ()
     further: tuple[Variables, ...] = ()  # pairs picked in addition to the network's
     merged: tuple[Merged, ...] = ()  # merged categories, for rare categories in tables of several variables
+    grids: tuple[Table, ...] = ()  # counts of the fine bins among which edges were found
+    edges: FoundEdges = ()
     halves: tuple[Merged, ...] = ()  # every variable as two halves of about as many rows, for views of halves
     stations: tuple[Station, ...] = ()  # every step that changed the network or was offered a frontier
     guide: Guide | None = None  # the model that parties compare their rows with before they pick (score M)

@@ -23,6 +23,7 @@ from protocol.stages.initial import initial_steps
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.registry import UPDATES
 from protocol.tables.encoding import Encoding
+from protocol.tables.found_edges import counted
 from protocol.tables.schema import Schema
 
 Everybody = tuple[int, ...]
@@ -47,7 +48,8 @@ class DpSubn(MethodDefinition):
 
     budgets = ("correlations", "initial network", "frontier and updates", "parameters")
     order: ClassVar[Order] = {
-        "joining": ("levels", "correlations", "initial", "parameters"),
+        "joining": ("edges", "levels", "correlations", "initial", "parameters"),
+        "edges": ("levels", "correlations"),
         "levels": ("correlations", "parameters"),
         "correlations": ("initial", "update", "frontier", "parameters"),
         "initial": ("initial", "update", "frontier", "parameters"),
@@ -76,7 +78,8 @@ class Guided(MethodDefinition):
 
     budgets = ("columns or views", "picks", "tables of the first picks", "tables of the last picks")
     order: ClassVar[Order] = {
-        "joining": ("levels", "correlations"),
+        "joining": ("edges", "levels", "correlations"),
+        "edges": ("levels", "correlations"),
         "levels": ("initial", "parameters"),
         "correlations": ("initial", "parameters"),
         "initial": ("initial", "tables", "parameters"),
@@ -133,9 +136,11 @@ METHODS: Mapping[Method, MethodDefinition] = {
 
 
 def first_phase(plan: Plan) -> list[Step]:
-    """The passes before any pick: views of every pair, every variable alone, or these and views of halves."""
+    """The passes before any pick: edges of bins; then views of every pair, every variable alone, or both of halves."""
     budget = plan.split[0]
     found: list[Step] = []
+    if plan.edges:
+        found.append(shared_step(plan, "edges", "edges", plan.edges_budget))
     if not budget:
         return found
     for_views = budget * (OF_HALVES if plan.views == "halves" else 1)
@@ -149,8 +154,9 @@ def first_phase(plan: Plan) -> list[Step]:
 
 def terms_of(plan: Plan, schema: Schema) -> Terms:
     """The terms of a plan, whether or not it can be run (`protocol.run.agreement` refuses plans that cannot)."""
-    encoding = Encoding.of(schema, plan.encoding)
-    return Terms(plan, schema, encoding, steps(plan, encoding.domain.count))
+    found = counted(schema, plan.edges)
+    encoding = Encoding.of(found, plan.encoding)
+    return Terms(plan, found, encoding, steps(plan, encoding.domain.count), schema)
 
 
 def steps(plan: Plan, variables: int) -> tuple[Step, ...]:

@@ -22,9 +22,9 @@ from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge, LocalModel
 from protocol.stages.party_state import PartyState
 from protocol.stages.picking import checked_families, family_bytes, pick_by_score, wire_families
-from protocol.stages.range_checks import check_range
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
+from protocol.stages.task_checks import check_range
 from protocol.tables.counting import Rows
 from protocol.tables.marginal import Table
 

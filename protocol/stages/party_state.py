@@ -13,7 +13,7 @@ from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
 from protocol.secure_sum.keys import PairKeys
 from protocol.secure_sum.sums import PartySums
-from protocol.tables.domain import Variables
+from protocol.tables.domain import FoundEdges, Variables
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class PartyState:
     run_keys: tuple[bytes, ...] = field(repr=False, default=())  # of all members, public halves: in the first task
     share: bytes = field(repr=False, default=b"")  # this party's own share of the group key
     answered: int = 0  # position of the last step that this party has answered
+    edges: FoundEdges = ()  # as the curator told them after they had been found
     sums: PartySums | None = field(repr=False, default=None)
     noise: Mapping[Variables, Vector] = field(repr=False, default_factory=dict)  # of this party's update=replace step
 

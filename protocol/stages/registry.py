@@ -13,6 +13,7 @@ from protocol.plan.step import StageName, Step
 from protocol.plan.terms import Terms
 from protocol.stages.candidates import Candidates
 from protocol.stages.correlations import Correlations
+from protocol.stages.edges import BinEdges
 from protocol.stages.guided import Further, Tables
 from protocol.stages.initial import Initial
 from protocol.stages.levels import Levels
@@ -26,6 +27,7 @@ UPDATES: Mapping[Update, UpdateRule] = {
     name: import_module(f"protocol.stages.updates.{name}").RULE for name in get_args(Update)
 }
 _COMMON: Sequence[Stage] = (
+    BinEdges(),
     Levels(),
     Correlations(),
     Initial(),

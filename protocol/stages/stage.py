@@ -21,7 +21,7 @@ from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.tables.counting import Rows
-from protocol.tables.domain import Merged, Variables
+from protocol.tables.domain import Domain, Merged, Variables
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,10 @@ class Stage(ABC):
     def size(self, _terms: Terms, _step: Step) -> Size:
         return Size()
 
+    def domain(self, terms: Terms) -> Domain:
+        """The variables of the step's tables."""
+        return terms.domain
+
     def cells_by_rate(self, terms: Terms, step: Step) -> dict[Fraction, int]:
         """The largest number of cells with noise of each rate."""
         size = self.size(terms, step)
@@ -70,7 +74,7 @@ class Stage(ABC):
         self, terms: Terms, step: Step, tables: Sequence[Variables], rows: int, merged: Sequence[Merged] = ()
     ) -> Layout:
         """Layout of these tables over `rows` rows, sharing the step's budget."""
-        cells = tuple(map(terms.domain.with_merged(merged).cells, tables))
+        cells = tuple(map(self.domain(terms).with_merged(merged).cells, tables))
         return Layout(cells, self.noise_rates(terms, step, cells), rows)
 
     def mechanism(self, plan: Plan, _task: Task) -> str:

@@ -27,7 +27,7 @@ from protocol.stages.party_state import PartyState
 from protocol.stages.stage import Stage
 from protocol.stages.task_checks import check_tables, refuse_masked
 from protocol.tables.counting import Rows
-from protocol.tables.domain import Merged, Variables
+from protocol.tables.domain import FoundEdges, Merged, Variables
 from protocol.tables.marginal import Table
 
 
@@ -79,7 +79,7 @@ class SumPass(Stage):
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
     ) -> list[Table]:
         """The totals, as tables with the variance of the noise that they hold."""
-        layout, domain = self._layout(terms, step, known), terms.domain.with_merged(self.merged(known))
+        layout, domain = self._layout(terms, step, known), self.domain(terms).with_merged(self.merged(known))
         totals = sums.open(layout, [replies[party].blob for party in step.parties])
         variances = {rate: terms.plan.noise_mode.retained_variance(rate) for rate in set(layout.rates)}
         tables = self.tables(terms, step, known)
@@ -98,8 +98,8 @@ class SumPass(Stage):
         terms, state = state.terms, _with_sums(state, step, task, stream)
         assert state.sums is not None
         layout = self.layout(terms, step, task.tables, terms.plan.total_rows, task.merged)
-        counts = counts_of(rows.over(terms.domain.with_merged(task.merged)), task.tables)
-        context = asked(step, task.tables, task.merged, noise_of(terms.plan, layout))
+        counts = counts_of(rows.over(self.domain(terms).with_merged(task.merged)), task.tables)
+        context = asked(step, task.tables, task.merged, noise_of(terms.plan, layout), state.edges)
         sent = state.sums.contribute(layout, counts, context, stream)
         return state, Contribution(plan=terms.plan_hash, step=step.name, blob=sent.blob, tags=sent.tags)
 
@@ -128,12 +128,16 @@ def noise_of(plan: Plan, layout: Layout) -> list[object]:
 
 
 def asked(
-    step: Step, tables: Sequence[Variables], merged: Sequence[Merged] = (), noise: Sequence[object] = ()
+    step: Step,
+    tables: Sequence[Variables],
+    merged: Sequence[Merged] = (),
+    noise: Sequence[object] = (),
+    edges: FoundEdges = (),
 ) -> bytes:
-    """The context of a pass, on which its masks depend besides the plan: step, tables, merged categories and noise.
+    """The context of a pass, on which its masks depend besides the plan: tables, categories, noise and found edges.
 
     Privacy: a pass shares its budget over its tables. If parties were asked for different tables, a party asked for
     many could be covered only by the narrower noise of a party asked for few. The masks therefore depend on the
     tables: such a sum does not cancel. Nor does one in which parties reckon with different noise.
     """
-    return f"{step.name} {digest(canonical_json([tables, merged, noise]))}".encode()
+    return f"{step.name} {digest(canonical_json([tables, merged, noise, *([edges] if edges else [])]))}".encode()

@@ -1,15 +1,20 @@
-"""Checks of the curator's tasks that several stages share: nothing beyond the plan passes.
+"""Checks that several stages share: of the curator's tasks, and of noisy counts that are sent.
 
-It does not know rows: a task is checked before anything is read.
+It does not know rows. A task is checked before anything is read. Samplers keep their bounds with certainty, so that
+counts with noise have a range.
 """
 
 from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from protocol.errors import CURATOR, FailedCheck
 from protocol.messages.tasks import Count
 from protocol.network.limits import Limits
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
+from protocol.privacy.layout import Layout
 from protocol.tables.domain import Merged
 
 
@@ -61,3 +66,13 @@ def refuse_merged(step: Step, merged: Sequence[Merged]) -> None:
 def refuse_masked(step: Step, task: Count) -> None:
     if task.masked:
         raise FailedCheck(CURATOR, f"names tables to mask in {step.name!r} that cannot be masked")
+
+
+def check_range(
+    terms: Terms, step: Step, culprit: str, layout: Layout, tables: Sequence[NDArray[np.uint64]], more: int = 0
+) -> None:
+    """Refuse tables that no rows with noise can have; `more` is the largest noise besides the layout's own."""
+    for table, rate in zip(tables, layout.rates, strict=True):
+        counts, rows, noise = table.view(np.int64), layout.bound, terms.plan.definition.bound(rate) + more
+        if counts.size and not -noise <= int(counts.min()) <= int(counts.max()) <= rows + noise:
+            raise FailedCheck(culprit, f"sent counts for {step.name!r} that {rows} rows with noise cannot have")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from protocol.errors import DataError
 from protocol.tables.bit_counting import BitColumns
-from protocol.tables.domain import Codes, Domain, Variables
+from protocol.tables.domain import Codes, Domain, FoundEdges, Variables, bins_of
 
 _ROWS_AT_ONCE = 1 << 16
 _REMEMBERED = 1 << 19  # scores, a few hundred bytes each
@@ -37,10 +37,19 @@ class Rows:
             if variable.groups is not None
         }
         self._scores: dict[Hashable, int] = {}
+        self._divided: tuple[FoundEdges, Rows] | None = None
 
     def over(self, domain: Domain) -> "Rows":
         """These rows over a domain with more generalised variables."""
         return self if domain is self.domain else Rows(domain, self._columns)
+
+    def divided(self, domain: Domain, edges: FoundEdges) -> "Rows":
+        """These rows over a domain in which some variables' codes are bins of neighbouring codes of these rows."""
+        if self._divided is None or self._divided[0] != edges:
+            bins = {v: bins_of(starts, self.domain.sizes[v], domain.sizes[v]) for v, starts in edges}
+            columns = [bins[v][codes] if v in bins else codes for v, codes in enumerate(self._columns)]
+            self._divided = edges, Rows(domain, columns)
+        return self._divided[1]
 
     def __repr__(self) -> str:
         return f"Rows({self.count} rows of {self.domain.count} variables)"

@@ -13,11 +13,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[Any]  # codes of rows, in the smallest unsigned integers that hold the largest code
 Variables = tuple[int, ...]  # indices into Domain.variables
+# Variables whose bins were found, and the codes of their grids with which the bins begin.
+FoundEdges = tuple[tuple[int, tuple[int, ...]], ...]
 Merged = tuple[int, tuple[int, ...]]  # a base variable, and the code of the merged category for each of its codes
+
+
+def bins_of(starts: Sequence[int], cells: int, size: int) -> Codes:
+    """The bin of every code of a grid. A variable with a code more than bins has missing values, its last code."""
+    found = np.searchsorted(starts, np.arange(cells), side="right") - 1
+    if size > len(starts):
+        found[-1] = len(starts)
+    return found.astype(np.min_scalar_type(size - 1))
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,9 @@ ADULT = {
         {"name": "age", "kind": "integer", "min": 17, "max": 90, "bins": 16},
         {"name": "fnlwgt", "kind": "integer", "min": 0, "max": 1_500_000, "bins": 24, "scale": "sqrt"},
         {"name": "education-num", "kind": "integer", "min": 1, "max": 16},
+        # Hours are told in fives, as everybody knows: each of the usual ones has a bin of its own.
         {"name": "hours-per-week", "kind": "integer",
-         "edges": [1, 10, 20, 25, 30, 35, 40, 41, 45, 50, 55, 60, 70, 80, 99]},
+         "edges": [1, 10, 20, 21, 25, 26, 30, 31, 35, 36, 40, 41, 45, 46, 50, 51, 60, 61, 80, 99]},
         {"name": "sex", "kind": "categorical", "values": ["Female", "Male"]},
         {"name": "income", "kind": "categorical", "values": ["<=50K", ">50K"]},
     ],

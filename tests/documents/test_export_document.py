@@ -20,7 +20,7 @@ from tests.support.documents import blocks, document
 pytestmark = pytest.mark.exhaustive  # three hospitals and all commands of a page take a minute
 
 PAGE = document("docs/from-export-to-table.md")
-ROWS = 4500
+ROWS_OF_EACH, PARTIES = 3000, 3
 
 
 @pytest.fixture(scope="module")
@@ -58,16 +58,39 @@ def test_the_lint_doubts_what_the_page_puts_right(folder: Path) -> None:
 
 def test_every_export_is_read_in_its_own_way(folder: Path) -> None:
     said = [(folder / f"check-{k}").read_text() for k in (1, 2, 3)]
-    assert all(re.match(r"patients: 1,500 rows fit\n", text) for text in said)
+    assert all(text.startswith(f"patients: {ROWS_OF_EACH:,} rows fit\n") for text in said)
     assert "read with semicolons, decimal commas, Windows-1252: read so?" in said[0]
     assert "read with commas, decimal points, UTF-8: read so?" in said[1]
     assert "read with" not in said[2]
 
 
+def persons(folder: Path) -> list[int]:
+    """How many persons each hospital has, as its `check` says."""
+    pattern = r"rows per person: checked: 3,000 rows of ([\d,]+) persons; \1 take part, at most 1 of each"
+    said = [re.search(pattern, (folder / f"check-{k}").read_text()) for k in (1, 2, 3)]
+    return [int(found[1].replace(",", "")) for found in said if found]
+
+
+def test_one_admission_of_every_patient_takes_part_and_is_paid_for_at_two_hospitals(folder: Path) -> None:
+    truth = json.loads((folder / "messy/truth.json").read_text())
+    assert len(persons(folder)) == PARTIES
+    assert truth["people"] < sum(persons(folder)) < truth["rows"] == PARTIES * ROWS_OF_EACH
+    manifest = json.loads((folder / "result/manifest.json").read_text())["manifest"]
+    plan = manifest["plan"]
+    assert [member["rows"] for member in plan["members"]] == persons(folder)
+    assert [member["rows_per_person"] for member in plan["members"]] == [1, 1, 1]
+    assert (plan.get("rows_per_person", 1), plan["parties_per_person"]) == (1, 2)
+    told = (folder / "plan").read_text()
+    for party, record in enumerate(manifest["parties"]):
+        assert f"hospital-{party + 1} pays {record['spent']}\n" in told
+    spent = manifest["parties"][0]["spent"]
+    assert (folder / "ledger").read_text().startswith(f"patients: epsilon 4 for all runs, {spent} spent, 0 set aside")
+
+
 def test_the_table_is_written_as_the_hospitals_write_theirs(folder: Path) -> None:
     schema = Schema.parse((folder / "schema.json").read_bytes())
     header, *rows = csv.reader((folder / "result/table.csv").read_text(encoding="utf-8").splitlines())
-    assert (tuple(header), len(rows)) == (schema.names, ROWS)
+    assert (tuple(header), len(rows)) == (schema.names, sum(persons(folder)))
     coder = Coder(schema)
     coder.columns(header)
     assert coder.problems(rows) == []
@@ -97,14 +120,14 @@ def test_parquet_and_codebook_tell_types_units_and_labels(folder: Path) -> None:
 
 
 def test_shares_are_near_the_truth(folder: Path) -> None:
-    """Each share within a tenth: at epsilon 1 the noise of 4,500 rows is far below, whichever way the run took."""
+    """Each share within a tenth: at epsilon 1 the noise is far below, whichever way the run took."""
     truth = json.loads((folder / "messy/truth.json").read_text())["columns"]
     header, *rows = csv.reader((folder / "result/table.csv").read_text(encoding="utf-8").splitlines())
     for name in ("sex", "ward", "emergency", "diagnosis"):
         column = [row[header.index(name)] for row in rows]
         for value, share in truth[name]["shares"].items():
             expected = share * (1 - truth[name]["missing"])
-            assert abs(column.count(value) / ROWS - expected) < 0.1, (name, value)
+            assert abs(column.count(value) / len(rows) - expected) < 0.1, (name, value)
 
 
 def test_no_message_of_the_run_holds_a_value_of_the_exports(folder: Path) -> None:

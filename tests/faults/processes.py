@@ -31,6 +31,7 @@ from party.home.keys import peer_fingerprint
 from party.home.layout import Home
 from protocol.messages.run_states import ENDS
 from protocol.tables.coding import labels
+from protocol.tables.schema import Schema
 from tests.faults.books import check_books
 from tests.faults.proxy import Proxy
 from tests.support.programs import Process, start_program
@@ -59,7 +60,8 @@ key = "{key}"
 
 
 class Cluster:
-    def __init__(self, folder: Path, rows: tuple[int, ...]) -> None:
+    def __init__(self, folder: Path, rows: tuple[int, ...], schema: Schema = BITS) -> None:
+        self.schema = schema
         self.folder, self.names = folder, [f"party-{k + 1}" for k in range(len(rows))]
         self.proxy = Proxy()
         self.home = folder / CURATOR
@@ -81,13 +83,13 @@ class Cluster:
         store = Store.open(f"sqlite:///{self.home / 'curator.db'}")
         registry = Registry(store, system_clock)
         self.operator_key = registry.new_operator_key("tests", Stream.system())
-        codes = random_codes(BITS, rows)
+        codes = random_codes(self.schema, rows)
         own = {name: keys.make(self.homes[name].keys).identity for name in self.names}
         public = {name: (one.signing.public, one.exchange.public) for name, one in own.items()}
         for number, name in enumerate(self.names):
             code, _ = registry.new_code(name, Stream.system())
             registry.enrol(code, name, *public[name])
-            registry.offer(name, "patients", BITS, rows[number])
+            registry.offer(name, "patients", self.schema, rows[number])
             self._furnish(self.homes[name].path, codes[number])
             text = _SETTINGS.format(name=name, url=self.proxy.url, key=curator_keys.signing.public.hex())
             for peer in self.names:
@@ -100,9 +102,9 @@ class Cluster:
     def _furnish(self, home: Path, codes: Any) -> None:
         with (home / "patients.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(BITS.names)
-            writer.writerows(zip(*labels(BITS, codes, Stream.keyed(b"labels")), strict=True))
-        (home / "schema.json").write_text(BITS.to_json())
+            writer.writerow(self.schema.names)
+            writer.writerows(zip(*labels(self.schema, codes, Stream.keyed(b"labels")), strict=True))
+        (home / "schema.json").write_text(self.schema.to_json())
 
     # Processes
 
@@ -208,7 +210,7 @@ class Cluster:
 
     def begin(self, **wishes: Any) -> str:
         usual = {"epsilon": "1", "noise": "distributed", "update": "accumulate", "key_bits": 2048, "anyway": True}
-        body = {"schema": BITS.hash} | usual | wishes
+        body = {"schema": self.schema.hash} | usual | wishes
         self.begun += 1
         while True:
             try:

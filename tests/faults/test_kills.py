@@ -8,9 +8,10 @@ import time
 
 import pytest
 
-from tests.faults.processes import CURATOR
+from tests.faults.processes import CURATOR, Cluster
 from tests.faults.trap import STEPS, Trap
 from tests.support.effort import mostly_exhaustive
+from tests.support.small_runs import SEARCHED
 
 DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
 
@@ -61,6 +62,30 @@ def test_everybody_is_killed_at_once(cluster):
     for name in ("party-2", "party-1", CURATOR):
         cluster.start(name, wait=False)
     cluster.finishes(run)
+
+
+@pytest.mark.parametrize(
+    ("victim", "step", "moment"),
+    mostly_exhaustive(
+        [
+            ("party-1", "levels", "lost after"),
+            (CURATOR, "edges", "lost after"),
+            (CURATOR, "levels", "lost before"),
+            ("party-2", "edges", "after, but heard"),
+        ],
+        set(),
+    ),
+)
+def test_killed_while_edges_of_bins_are_found_and_told(tmp_path, victim, step, moment):
+    cluster = Cluster(tmp_path / "cluster", (60, 40), SEARCHED)
+    try:
+        trap = Trap(cluster, victim, step, moment)
+        run = cluster.begin(method="guided", update=None, edges="1/10")
+        assert trap.sprung.wait(60)
+        cluster.proxy.clear()
+        restarted_and_finished(cluster, run)
+    finally:
+        cluster.close()
 
 
 @pytest.mark.parametrize(("victim", "step", "moment"), mostly_exhaustive(generated(seed=2, count=5), {1}))

@@ -64,7 +64,7 @@ class Exploration:
 
     def __init__(self, terms: Terms, codes: Sequence[Sequence[Any]], secret: SecretKey | None) -> None:
         self.terms = terms
-        self._rows = [Rows(terms.domain, terms.encoding.encode(list(own))) for own in codes]
+        self._rows = [Rows(terms.finest.domain, terms.finest.encode(list(own))) for own in codes]
         plan, keys, self._opening = terms.plan, None, PlainOpening(terms.plan)
         if plan.uses_paillier:
             assert secret is not None

@@ -1,6 +1,7 @@
 """Every state of a run of three parties, for every method and update rule: none is a dead end, and every one ends."""
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -14,7 +15,7 @@ from protocol.tables.schema import Schema
 from tests.simulation import homes
 from tests.simulation.exploration import Exploration, Key
 from tests.support.effort import mostly_exhaustive
-from tests.support.small_runs import random_codes, terms_of
+from tests.support.small_runs import SEARCHED, random_codes, terms_of
 
 ROWS = homes.ROWS
 SINGLE = Schema.parse({"title": "one", "attributes": [{"name": "a1", "kind": "categorical", "values": ["n", "y"]}]})
@@ -23,6 +24,7 @@ SINGLE = Schema.parse({"title": "one", "attributes": [{"name": "a1", "kind": "ca
 _QUARTERS = {"split": (5, 5, 5, 5), "further": (1, 0, 1)}
 _TURNS = {"noise": "distributed", "update": "turns"}
 _GUIDED = {"method": "guided", "views": "single", **_QUARTERS}
+_EDGES = {"split": (9, 0, 0, 9), "further": (0, 0, 0), "edges": Fraction(1, 10)}
 PLANS: Mapping[str, tuple[dict[str, object], int]] = {
     "turns": ({**_TURNS, **_QUARTERS}, 1017),
     "turns, halves": ({**_TURNS, "views": "halves", "merging": True, **_QUARTERS}, 1495),
@@ -47,13 +49,17 @@ PLANS: Mapping[str, tuple[dict[str, object], int]] = {
     "dp-ccbn, selected": ({"noise": "selected", "method": "dp-ccbn"}, 957),
     "dp-ccbn, parameters alone": ({"noise": "distributed", "method": "dp-ccbn", "split": (0, 20)}, 479),
     "independent": ({"method": "independent"}, 479),
+    "edges, halves": ({**_TURNS, "views": "halves", "merging": True, **_EDGES}, 1196),
+    "edges, views": ({**_TURNS, "views": "pairs", **_EDGES}, 957),
+    "guided, edges": ({"method": "guided", "views": "single", **_EDGES}, 957),
+    "guided, edges, views": ({"method": "guided", "noise": "distributed", "views": "pairs", **_EDGES}, 957),
 }
 
 
 @cache
 def explored(plan: str) -> Exploration:
     wishes, _ = PLANS[plan]
-    schema = SINGLE if plan == "a single column" else homes.SCHEMA
+    schema = SINGLE if plan == "a single column" else SEARCHED if "edges" in wishes else homes.SCHEMA
     terms = terms_of(schema, ROWS, 20, **wishes)
     return Exploration(terms, random_codes(schema, ROWS), homes.secret())
 

@@ -87,7 +87,7 @@ class Bystander:
     def _answer(self, run: str, task: Any) -> Any:
         if isinstance(task, Invitation):
             terms = agree(task.proposal, Schema.parse(task.schema_text), SMALL_BITS)
-            rows = Rows(terms.domain, terms.encoding.encode(self._codes))
+            rows = Rows(terms.finest.domain, terms.finest.encode(self._codes))
             me = [member.name for member in terms.plan.members].index(self.name)
             state, reply = accept(terms, me, self.identity, rows, self._stream)
         else:

@@ -72,6 +72,29 @@ CITIES = Schema.parse(
 )
 
 
+# Two numbers whose bins a run may find, among the bins of a fine grid.
+SEARCHED = Schema.parse(
+    {
+        "title": "searched",
+        "attributes": [
+            {"name": "ill", "kind": "categorical", "values": ["no", "yes"]},
+            {"name": "days", "kind": "integer", "min": 0, "max": 59, "find": 6},
+            {
+                "name": "cost",
+                "kind": "real",
+                "min": 0,
+                "max": 4000,
+                "bins": 40,
+                "decimals": 1,
+                "find": 5,
+                "missing": [""],
+            },
+            {"name": "grade", "kind": "ordinal", "values": ["low", "mid", "high"]},
+        ],
+    }
+)
+
+
 def identity(number: int) -> Identity:
     """The same keys for the same number, everywhere."""
     return Identity(SigningKey.from_bytes(bytes([number + 1]) * 32), ExchangeKey.from_bytes(bytes([number + 101]) * 32))
@@ -137,7 +160,7 @@ class Driver:
     ) -> None:
         self.terms = terms
         self.messages: list[bytes] = []
-        self.rows = [Rows(terms.domain, terms.encoding.encode(list(own))) for own in codes]
+        self.rows = [Rows(terms.finest.domain, terms.finest.encode(list(own))) for own in codes]
         self.streams = [
             Stream.system() if entropy else Stream.keyed(b"party", str(party)) for party in range(len(codes))
         ]

@@ -17,7 +17,7 @@ from curator.experiments.classification import Exam, target_of
 from curator.experiments.coded_tables import DividedTable, read_divided
 from curator.experiments.evaluation import distance_of_bits, distance_report, held_out, hidden_attribute
 from curator.experiments.partition import Division
-from curator.experiments.simulate import ExperimentSettings, prepare, stream_of_seed
+from curator.experiments.simulate import ExperimentSettings, as_published, prepare, stream_of_seed
 from curator.experiments.simulation import Simulation, StageCost, simulate
 from curator.experiments.sweep.grid import Cell, Source, ViewStudy
 from curator.experiments.view_study import pair_error
@@ -30,6 +30,7 @@ from protocol.run.synthesis import synthetic_codes
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Codes
 from protocol.tables.encoding import Encoding
+from protocol.tables.schema import Schema
 
 Outcome = dict[str, Any]
 
@@ -54,7 +55,8 @@ def _of_run(source: Source, settings: ExperimentSettings, seed: int) -> Outcome:
         return {"refused": str(error)}
     simulation = simulate(terms, own, identities, stream, real_crypto=False)
     synthetic = _synthetic(simulation, stream.child("synthesis").child("rows"))
-    return _costs(simulation, perf_counter() - started) | _quality(source, table, synthetic)
+    schema, real = as_published(simulation, table.codes)
+    return _costs(simulation, perf_counter() - started) | _quality(source, schema, real, synthetic)
 
 
 def _of_views(source: Source, study: ViewStudy, seed: int) -> Outcome:
@@ -108,8 +110,7 @@ def _keys(plan: Plan) -> int:
     return plan.parties * sent * 4 // 3  # base64
 
 
-def _quality(source: Source, table: DividedTable, synthetic: Sequence[Codes]) -> Outcome:
-    schema, real = table.schema, table.codes
+def _quality(source: Source, schema: Schema, real: list[Codes], synthetic: Sequence[Codes]) -> Outcome:
     found = {f"{ways}-way": distance_report(schema, real, synthetic, ways)["average"] for ways in source.ways}
     for ways in source.ways_of_bits:
         found[f"{ways}-way of bits"] = distance_of_bits(schema, real, synthetic, ways)

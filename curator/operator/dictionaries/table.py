@@ -13,17 +13,19 @@ from protocol.services.schema_draft import DraftKind, Number
 from protocol.services.schema_lint import is_name_of_identifier
 
 _HEADERS: Mapping[str, tuple[str, ...]] = {  # what a column of a dictionary may be called, the best name first
-    "name": ("variable", "variable name", "name", "field", "field name", "column", "column name", "attribute", "feld"),
-    "type": ("type", "data type", "datatype", "field type", "kind", "datentyp", "typ"),
+    "name": ("variable", "variable name", "name", "field", "field name", "column", "column name", "attribute", "feld",
+             "variablenname", "feldname", "spalte", "spaltenname"),
+    "type": ("type", "data type", "datatype", "field type", "kind", "datentyp", "typ", "feldtyp"),
     "values": ("values", "allowed values", "permissible values", "valid values", "codes", "coding", "code list",
                "categories", "levels", "choices", "options", "value labels", "domain", "werte"),
     "description": ("description", "label", "variable label", "definition", "meaning", "title", "beschreibung"),
     "unit": ("unit", "units", "unit of measure", "einheit"),
-    "min": ("min", "minimum", "lower", "lower bound", "from"),
-    "max": ("max", "maximum", "upper", "upper bound", "to"),
+    "min": ("min", "minimum", "lower", "lower bound", "lower limit", "min value", "minimum value", "from", "von"),
+    "max": ("max", "maximum", "upper", "upper bound", "upper limit", "max value", "maximum value", "to", "bis"),
     "range": ("range", "valid range", "value range", "allowed range", "bereich", "wertebereich"),
     "missing": ("missing", "missing value", "missing values", "missing code", "missing codes", "missing value code",
-                "missing value codes", "na", "na values", "fehlend", "fehlwert", "fehlwerte"),
+                "missing value codes", "na", "na values", "null", "null value", "null values", "fehlende werte",
+                "fehlend", "fehlwert", "fehlwerte"),
     "decimals": ("decimals", "decimal places", "precision"),
     "format": ("format", "date format"),
     "identifier": ("identifier", "identifier?", "phi", "pii"),
@@ -64,13 +66,16 @@ def _places(header: Sequence[str]) -> dict[str, str]:
 
 
 def _of_line(line: Row) -> Entry:
+    line = _sorted_out(line)
     values, labels = choices(line.get("values", ""))
-    if len(values) == 1 and range_of(values[0]) != (None, None):
-        line, values, labels = {**line, "range": values[0]}, [], {}
     missing, meanings = choices(line.get("missing", ""))
     kind = kind_of(line.get("type", "")) or ("categorical" if values else None)
+    if kind == "boolean" and not values and "/" in line["type"]:
+        values, labels = choices(line["type"])  # "Ja/Nein" says how it is written
     form = _format(line.get("format", "")) or _format(line.get("type", ""))
     low, high = _ends(line, form) if kind in ("date", "datetime") else _numeric_ends(line)
+    if kind == "ordinal" and not values and isinstance(low, int):
+        kind = "integer"  # a scale from 0 to 10
     return Entry(
         name=line["name"],
         kind=kind or ("real" if low is not None else None),
@@ -88,6 +93,19 @@ def _of_line(line: Row) -> Entry:
         is_free_text="free" in line.get("type", "").lower()
         or line.get("type", "").lower() in ("text", "memo", "notes"),
     )
+
+
+def _sorted_out(line: Row) -> Row:
+    """Put what stands under values or range where it belongs: a range, a list of codes, or a format of dates."""
+    told, ranged = line.get("values", ""), line.get("range", "")
+    if kind_of(line.get("type", "")) in ("date", "datetime"):
+        form = line.get("format", "") or next((text for text in (told, ranged) if _format(text)), "")
+        return {**line, "values": "", "range": ranged if dates_of(ranged) != ("", "") else told, "format": form}
+    if range_of(told) != (None, None):
+        return {**line, "values": "", "range": told}
+    if ranged and not told and range_of(ranged) == (None, None):
+        return {**line, "values": ranged, "range": ""}
+    return line
 
 
 def _numeric_ends(line: Row) -> tuple[Number | None, Number | None]:
@@ -116,7 +134,8 @@ def _format(text: str) -> str | None:
     """Read a format of dates: "%d.%m.%Y", or "DD.MM.YYYY" as spreadsheets write it, also behind other words."""
     if "%" in text:
         return text
-    found = _LONG_FORMAT.search(text.lower())
+    text = text.lower().replace("jjjj", "yyyy").replace("tt.mm", "dd.mm")
+    found = _LONG_FORMAT.search(text)
     if found is None:
         return None
     time = re.sub(r"(?<=hh:)mm", "mi", found[0])

@@ -12,29 +12,27 @@ from protocol.tables.exact_json import is_number
 from protocol.tables.kinds.formats import ISO_DATE, format_of
 
 _KINDS: Mapping[DraftKind, Sequence[str]] = {
-    "datetime": ("datetime", "timestamp", "date time", "date and time"),
+    "datetime": ("datetime", "timestamp", "date time", "date and time", "uhrzeit", "zeitstempel"),
     "date": ("date", "datum", "day"),
-    "boolean": ("bool", "logical", "yesno", "yes/no", "truefalse", "binary", "flag", "ja/nein"),
-    "ordinal": ("ordinal", "ordered", "likert", "scale"),
+    "boolean": ("bool", "logical", "yesno", "yes/no", "truefalse", "binary", "flag", "ja/nein", "logisch"),
+    "ordinal": ("ordinal", "ordered", "likert", "scale", "skala"),
     "integer": ("int", "count", "whole", "year", "ganzzahl", "serial"),
-    "real": ("real", "float", "double", "decimal", "numeric", "number", "continuous", "money", "currency", "zahl"),
+    "real": (
+        *("real", "float", "double", "decimal", "numeri", "number", "continuous", "money", "currency", "zahl"),
+        *("dezimal", "währung"),
+    ),
     "categorical": (
-        "categ",
-        "factor",
-        "enum",
-        "code",
-        "nominal",
-        "char",
-        "string",
-        "text",
-        "varchar",
-        "radio",
-        "select",
+        *("categ", "factor", "enum", "code", "nominal", "char", "string", "text", "varchar", "radio", "select"),
+        *("kategor", "liste", "zeichen"),
     ),
 }
 _ITEM = re.compile(r"(?P<code>[^=:,]*)[=:,](?P<label>.*)")
+# "M - male", or "1-male": a dash divides a code from its label only if it does so in every item of a list.
+_DASHED = re.compile(r"(?P<code>\S+)\s+[-–]\s+(?P<label>\D.*)|(?P<number>[0-9]+)[-–](?P<meaning>[^\W\d].*)")
 _PAIR = re.compile(r"\w+ ?/ ?\w+")  # yes/no
-_RANGE = re.compile(r"\s*(-?[0-9.]+)\s*(?:-|–|to|bis|\.\.)\s*(-?[0-9.]+)\s*")
+_END = r"(-?[0-9]+(?:[.,][0-9]+)?|-?\.[0-9]+)"
+_RANGE = re.compile(rf"\s*{_END}\s*(?:-|–|to|bis|\.\.)\s*{_END}\s*")
+_BOUNDS = re.compile(rf"\s*(?:>=|≥)\s*{_END}\s*(?:and|und|,|;|&)?\s*(?:<=|≤)\s*{_END}\s*")
 _DATES = re.compile(r"\s*(\S*[0-9]\S*)\s*(?:\s-\s|–|\bto\b|\bbis\b|\.\.)\s*(\S*[0-9]\S*)\s*")
 _LONGEST_RANGE = 200  # characters
 _FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d")  # which cannot be mistaken for another
@@ -44,6 +42,8 @@ _YES, _NO = {"yes", "true", "ja", "y", "t", "1", "oui", "si"}, {"no", "false", "
 def kind_of(word: str) -> DraftKind | None:
     """Return the kind that a type's name stands for."""
     text = word.strip().lower()
+    if text == "bit":
+        return "boolean"
     return next((kind for kind, parts in _KINDS.items() if any(part in text for part in parts)), None)
 
 
@@ -51,20 +51,31 @@ def choices(text: str) -> tuple[list[str], dict[str, str]]:
     """Read a list of codes such as "1, male | 2, female" or "m = male; f = female": the codes, and their labels."""
     text = text.strip()
     if text.startswith("["):
-        return _json_choices(text)
-    separator = next((sign for sign in ("|", ";", "\n") if sign in text), None)
-    if separator is None and _PAIR.fullmatch(text):
-        separator = "/"
-    items = text.split(separator) if separator else _by_commas(text)
+        if (found := _json_choices(text)) is not None:
+            return found
+        text = text[1:-1] if text.endswith("]") else ""
+    items = [item for item in map(str.strip, _items(text)) if item]
+    dashed = [_DASHED.fullmatch(item) for item in items]
     values, labels = [], {}
-    for item in filter(None, map(str.strip, items)):
-        found = _ITEM.fullmatch(item)
-        code = _unquoted(found["code"].strip() if found else item)
+    for item, by_dash in zip(items, dashed, strict=True):
+        if by_dash and all(dashed):
+            code, label = by_dash["code"] or by_dash["number"], by_dash["label"] or by_dash["meaning"]
+        else:
+            signed = _ITEM.fullmatch(item)
+            code, label = (signed["code"], signed["label"]) if signed else (item, "")
+        code, label = _unquoted(code.strip()), _unquoted(label.strip())
         if code not in values:
             values.append(code)
-        if found and (label := found["label"].strip()):
-            labels[code] = _unquoted(label)
+        if label:
+            labels[code] = label
     return values, labels
+
+
+def _items(text: str) -> list[str]:
+    separator = next((sign for sign in ("|", ";", "\n", " / ") if sign in text), None)
+    if separator is None and _PAIR.fullmatch(text):
+        separator = "/"
+    return text.split(separator) if separator else _by_commas(text)
 
 
 def _by_commas(text: str) -> list[str]:
@@ -74,11 +85,11 @@ def _by_commas(text: str) -> list[str]:
     return text.split(",")
 
 
-def _json_choices(text: str) -> tuple[list[str], dict[str, str]]:
+def _json_choices(text: str) -> tuple[list[str], dict[str, str]] | None:
     try:
         found = read_json(text)
     except ValueError:
-        return [], {}
+        return None
     return [str(one) for one in found if isinstance(one, str | int | float)], {}
 
 
@@ -87,9 +98,10 @@ def _unquoted(text: str) -> str:
 
 
 def range_of(text: str) -> tuple[int | float | None, int | float | None]:
-    """Read a range such as "0 - 120"."""
-    found = _RANGE.fullmatch(text[:_LONGEST_RANGE])
-    return (number_in(found[1]), number_in(found[2])) if found else (None, None)
+    """Read a range such as "0 - 120", "0,5 bis 300" or ">= 10 and <= 70"."""
+    text = text[:_LONGEST_RANGE]
+    found = _RANGE.fullmatch(text) or _BOUNDS.fullmatch(text)
+    return (number_in(found[1].replace(",", ".")), number_in(found[2].replace(",", "."))) if found else (None, None)
 
 
 def dates_of(text: str) -> tuple[str, str]:

@@ -19,10 +19,9 @@ from protocol.privacy.noise_modes import full_noise
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
-from protocol.stages.range_checks import check_range
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
-from protocol.stages.task_checks import check_tables, refuse_masked
+from protocol.stages.task_checks import check_range, check_tables, refuse_masked
 from protocol.stages.updates.frontier import FrontierUpdate
 from protocol.stages.updates.rule import UpdateRule
 from protocol.tables.counting import Rows

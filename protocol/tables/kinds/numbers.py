@@ -5,7 +5,7 @@ It does not know how the range is divided into bins (`protocol.tables.kinds.nume
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Literal
@@ -38,6 +38,9 @@ class Integer(Numeric):
     @property
     def _scale_step(self) -> Fraction | None:
         return self.spacing
+
+    def edges_at(self, starts: Sequence[int]) -> tuple[Fraction, ...]:
+        return tuple(Fraction(math.ceil(edge)) for edge in super().edges_at(starts))
 
     def _number_reading(self) -> Reading:
         starts = [math.ceil(cut) for cut in self.cuts[:-1]]

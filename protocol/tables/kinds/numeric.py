@@ -8,19 +8,20 @@ rational edges. A bin holds its lower edge, and the last bin holds the largest v
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field, PlainValidator, StrictInt
 
-from protocol.tables.exact_json import decimal_text, fixed_point, is_number, number_of, short_text
+from protocol.tables.exact_json import DECIMALS, decimal_text, fixed_point, is_number, number_of, short_text
 from protocol.tables.kinds.attribute import EMPTY, NO_NUMBER, POINT, Name, Reading, quoted
 from protocol.tables.kinds.ranged import MOST_IN_BIN, Ranged, disorder
 from protocol.tables.kinds.scales import MOST_BINS, Scale, inner_edges
 
 _NO_NUMBER = "no number"
+FEWEST_FOUND = 4  # bins: those of both empty ends, and two between them
 
 Number = Annotated[Fraction, PlainValidator(number_of)]
 
@@ -32,6 +33,7 @@ class Numeric(Ranged):
     edges: Annotated[tuple[Number, ...], Field(fail_fast=True)] | None = None
     scale: Scale | None = None
     step: Number | None = None
+    find: Annotated[StrictInt, Field(ge=FEWEST_FOUND)] | None = None
     unit: Name = ""
 
     @property
@@ -83,6 +85,10 @@ class Numeric(Ranged):
         count = self.categories
         return (*(low + (end - low) * index / count for index in range(count)), end)
 
+    def edges_at(self, starts: Sequence[int]) -> tuple[Fraction, ...]:
+        """The edges of bins that begin with these bins of the attribute."""
+        return (*(self.cuts[place] for place in starts), self.highest)
+
     @cached_property
     def grid(self) -> tuple[list[int], list[int]]:
         first = [math.ceil(cut / self.spacing) for cut in self.cuts[:-1]]
@@ -127,7 +133,7 @@ class Numeric(Ranged):
             yield 'field "step": must be above 0'
         elif not unusable:
             yield from self._numbers_among_missing()
-            yield from list(self._too_large()) or self._bin_problems()
+            yield from list(self._too_large()) or list(self._bin_problems()) or self._find_problems()
 
     def _edge_problems(self) -> Iterator[str]:
         assert self.edges is not None
@@ -177,6 +183,21 @@ class Numeric(Ranged):
                 held = "no number" if count < 1 else "too many numbers"
                 yield f"its bin from {ends} holds {held} as numbers are written; change the bins, the step or decimals"
                 return
+
+    def _find_problems(self) -> Iterator[str]:
+        """Look for bins to be found that are not fewer than those they join, and for edges that cannot be written."""
+        if self.find is None:
+            return
+        if self.find >= self.categories:
+            yield (
+                f'field "find": {self.find} bins are not fewer than the {self.categories} that they are joined from; '
+                "ask for more `bins`, or find fewer"
+            )
+        elif any((edge * 10**DECIMALS).denominator > 1 for edge in self.edges_at(range(self.categories))):
+            yield (
+                'field "find": some of its bins end at a number that has no end as a decimal; choose `bins` of a '
+                "round width"
+            )
 
     def _width_problems(self) -> Iterator[str]:
         """Compare the width of equal bins with the step of numbers, whatever the number of bins."""

@@ -193,6 +193,21 @@ def test_a_run_is_the_simulation_with_that_seed(world, capsys):
     capsys.readouterr()
 
 
+def test_a_run_that_finds_edges_is_measured_in_the_bins_that_it_has_found(world, capsys):
+    schema = json.loads((world / "s.json").read_text())
+    schema["attributes"][1] = {"name": "age", "kind": "integer", "min": 0, "max": 39, "find": 4}
+    (world / "s.json").write_text(json.dumps(schema))
+    grid = grid_of(world, HEAD + "[[runs]]\nepsilon = 200\nmethod = 'guided'\nedges = '0.1'")
+    outcome = measure(grid.sources["clinic"], grid.cells[0])
+    assert outcome["measured"]["1-way"] < 0.1
+    os.chdir(world)
+    options = ["--data", "t.csv", "--schema", "s.json", "--out", "o", "--epsilon", "200", "--method", "guided"]
+    assert main(["simulate", *options, "--edges", "0.1", "--seed", "1", "--crypto", "none", "--evaluate"]) == 0
+    manifest = json.loads((world / "o/manifest.json").read_text())
+    assert outcome["measured"]["2-way"] == manifest["evaluation"]["average_2way_distance"]
+    capsys.readouterr()
+
+
 def test_what_classifiers_learn_is_measured(world):
     grid = grid_of(world, HEAD + "[[runs]]\nepsilon = 100")
     found = measure(grid.sources["clinic"], grid.cells[0])["measured"]

@@ -50,6 +50,13 @@ def file(folder: Path, name: str, text: str, encoding: str = "utf-8") -> Path:
         ("ja / nein", ["ja", "nein"], {}),
         ("", [], {}),
         ("[broken", [], {}),
+        ("[Medicare|Private]", ["Medicare", "Private"], {}),
+        ("M - male; F - female", ["M", "F"], {"M": "male", "F": "female"}),
+        ("1-White, 2-Black", ["1", "2"], {"1": "White", "2": "Black"}),
+        ("I10-I15 | I20-I25", ["I10-I15", "I20-I25"], {}),
+        ("0-4 | 5-9", ["0-4", "5-9"], {}),
+        ("A - one; B", ["A - one", "B"], {}),
+        ("Home / Rehab / Expired", ["Home", "Rehab", "Expired"], {}),
     ],
 )
 def test_lists_of_codes(text, values, labels):
@@ -61,6 +68,8 @@ def test_lists_of_codes(text, values, labels):
     [
         ("Integer", "integer"), ("NUMERIC(8,2)", "real"), ("Date (DD.MM.YYYY)", "date"), ("timestamp", "datetime"),
         ("Factor", "categorical"), ("ordered factor", "ordinal"), ("boolean", "boolean"), ("blob", None), ("", None),
+        ("bit", "boolean"), ("64-bit integer", "integer"), ("Kategorie", "categorical"), ("Datum/Uhrzeit", "datetime"),
+        ("Kommazahl", "real"), ("numerisch", "real"), ("Skala", "ordinal"),
     ],
 )  # fmt: skip
 def test_names_of_types(text, kind):
@@ -68,7 +77,15 @@ def test_names_of_types(text, kind):
 
 
 @pytest.mark.parametrize(
-    ("text", "ends"), [("0 - 120", (0, 120)), ("-1.5 to 3", (-1.5, 3)), ("10..20", (10, 20)), ("many", (None, None))]
+    ("text", "ends"),
+    [
+        ("0 - 120", (0, 120)),
+        ("0,5 bis 300", (0.5, 300)),
+        (">=10 and <=70", (10, 70)),
+        ("-1.5 to 3", (-1.5, 3)),
+        ("10..20", (10, 20)),
+        ("many", (None, None)),
+    ],
 )
 def test_ranges(text, ends):
     assert range_of(text) == ends
@@ -126,6 +143,42 @@ def test_a_registry_of_40_columns_leaves_three_lists_of_codes_to_a_person(tmp_pa
     assert [name for name, one in found.items() if one.kind == "boolean"] == ["smoker", "icu", "hypert", "readm30"]
     assert found["weight"].missing == ("-9",)
     assert found["crea"].places == 2
+
+
+GERMAN = """Variablenname;Beschreibung;Datentyp;Wertebereich;Einheit;Fehlwerte
+PatID;Patientennummer;Zeichenkette;;;
+Geschlecht;Administratives Geschlecht;Kategorie;m = männlich, w = weiblich, d = divers;;u
+Aufnahme;;Datum (TT.MM.JJJJ);01.01.2018 bis 31.12.2023;;
+Gewicht;;Kommazahl(5,1);0,5 bis 300;kg;-1
+Raucher;;Ja/Nein;;;
+Schmerz;Schmerzskala;Skala;0-10;;
+"""
+ENGLISH = """Field name,Data type,Permissible values,Lower limit,Upper limit,Null value
+MRN,varchar(12),,,,
+Sex,char(1),M - Male; F - Female; U - Unknown,,,U
+Admitted,datetime,MM/DD/YYYY HH:MM,2019-01-01,2023-12-31,
+Temp,float,,30,43,999
+ICU,bit,"0=No, 1=Yes",,,
+BMI,"numeric(4,1)",>=10 and <=70,,,
+"""
+
+
+def test_dictionaries_in_words_at_which_a_new_user_stuck(tmp_path):
+    """A range among codes, codes among ranges, a format among values, dashes, and headings that were not known."""
+    german = drafted(file(tmp_path, "de.csv", GERMAN, "cp1252"))
+    assert list(german) == ["Geschlecht", "Aufnahme", "Gewicht", "Raucher", "Schmerz"]
+    assert (german["Geschlecht"]["values"], german["Geschlecht"]["missing"]) == (["m", "w", "d"], ["u"])
+    assert (german["Aufnahme"]["format"], german["Aufnahme"]["max"]) == ("%d.%m.%Y", "2023-12-31")
+    assert (german["Gewicht"]["min"], german["Gewicht"]["decimals"]) == (0.5, 1)
+    assert (german["Raucher"]["true"], german["Raucher"]["false"]) == (["Ja"], ["Nein"])
+    assert (german["Schmerz"]["kind"], german["Schmerz"]["max"]) == ("integer", 10)
+    english = drafted(file(tmp_path, "en.csv", ENGLISH))
+    assert list(english) == ["Sex", "Admitted", "Temp", "ICU", "BMI"]
+    assert (english["Sex"]["values"], english["Sex"]["labels"]["F"]) == (["M", "F"], "Female")
+    assert (english["Admitted"]["format"], english["Admitted"]["min"]) == ("%m/%d/%Y %H:%M", "2019-01-01")
+    assert (english["Temp"]["max"], english["Temp"]["missing"]) == (43, ["999"])
+    assert (english["ICU"]["true"], english["BMI"]["max"]) == (["1"], 70)
+    assert MARK not in json.dumps([german, english])
 
 
 def test_columns_of_the_dictionary_that_are_not_understood_are_named(tmp_path, capsys):

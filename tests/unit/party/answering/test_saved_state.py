@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from party.answering.saved_state import Kept, from_bytes, to_bytes
 from party.errors import Unreadable
 from protocol.messages.tasks import Count
 from protocol.stages.party_state import PartyState
-from tests.support.small_runs import Driver, identity, random_codes, terms_of
+from tests.support.small_runs import SEARCHED, Driver, identity, random_codes, terms_of
 
 ROWS = (30, 20, 10)
 
@@ -43,11 +44,12 @@ class Forgetful(Driver):
         {"noise": "local", "update": "replace", "insiders": 0},
         {"noise": "selected", "update": "replace", "insiders": 0},
         {"method": "independent"},
+        {"method": "guided", "edges": Fraction(1, 10), "schema": SEARCHED},
     ],
 )
 def test_a_run_survives_a_restart_of_every_party_after_every_answer(small_secret, wishes):
     terms = terms_of(epsilon=50, **wishes)
-    run = Forgetful(terms, random_codes(terms.schema, ROWS), small_secret).finish()
+    run = Forgetful(terms, random_codes(terms.agreed, ROWS), small_secret).finish()
     assert run.state.step is None
     assert run.restarts >= 2 * len(ROWS)
     assert run.state.knowledge.released or run.state.knowledge.models

@@ -76,6 +76,23 @@ def test_a_spike_that_stands_out_of_noise_stays():
     assert found[21] < counts[21] + 3 * DEVIATION
 
 
+# Noise as whole runs drew it: 5.4 deviations far out in an empty tail, and 4.1 in the last category of a range.
+FAR_OUT = [3788, 5393, 3874, 1354, 447, 212, -26, 52, -37, 80, 26, 50, 260, 8]
+AT_THE_END = [-26, -5, -59, -28, 29, -116, -2, 24, -31, -41, 458, 950, 1830, 2530, 2724, 2426, 1797, 981, 396, 235, 59,
+              -58, 16, 246]  # fmt: skip
+
+
+@pytest.mark.parametrize(("counts", "deviation", "place"), [(FAR_OUT, 48, 12), (AT_THE_END, 60, 23)])
+def test_one_large_noise_in_an_empty_tail_makes_no_rows(counts: list[int], deviation: float, place: int):
+    found = estimate(Table((0,), np.array(counts), deviation**2), 15_000)
+    assert found[place] < 0.1 * counts[place]
+
+
+def test_a_heap_at_the_end_of_a_range_stays():
+    counts = np.array([*BELL[:20], 0, 0, 0, 900])
+    assert estimate(noisy(counts, 4), counts.sum())[-1] == pytest.approx(900, abs=4 * DEVIATION)
+
+
 def test_the_missing_category_is_no_neighbour():
     counts = np.array([*SKEWED, 700])
     draws = draws_of(noisy(counts, 4), counts.sum(), ordered=len(SKEWED))

@@ -82,6 +82,7 @@ def test_what_a_second_look_should_confirm(fields: dict[str, Any], what: str) ->
     "fields",
     [
         {"name": "number_emergency", "kind": "integer", "min": 0, "max": 80, "bins": 9},
+        {"name": "total_cost", "kind": "real", "min": 0, "max": 500_000, "bins": 50, "find": 12},
         {"name": "house number", "kind": "integer", "min": 0, "max": 80, "bins": 9},
         {"name": "total_cost", "kind": "real", "min": 1, "max": 500_000, "bins": 50, "scale": "log"},
         {"name": "born", "kind": "date", "min": "1920", "max": "2020", "resolution": "year"},

@@ -73,6 +73,10 @@ def test_a_text_to_edit_is_the_same_schema() -> None:
         ({"kind": "ordinal", "values": ["1", "2"], "labels": {"1": "mild"}}, "in order: 1 (mild), 2"),
         ({"kind": "integer", "min": 0, "max": 9}, "whole numbers from 0 to 9"),
         (
+            {"kind": "integer", "min": 0, "max": 99, "bins": 50, "find": 8},
+            "whole numbers from 0 to 99 in 50 bins, joined into 8 bins where a plan finds edges",
+        ),
+        (
             {"kind": "real", "min": 0, "max": 1000, "bins": 7, "scale": "sqrt", "unit": "euro"},
             "numbers from 0 to 1000 euro in 7 bins on a square-root scale",
         ),

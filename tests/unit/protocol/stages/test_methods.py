@@ -181,7 +181,7 @@ def test_every_transition_can_happen():
         update = {"update": "turns"} if method == "dp-subn" else {"rounds": 2}
         for e2, e3 in ((some, some), (some, nothing), (nothing, some), (nothing, nothing)):
             wishes = {"method": method, "views": views, "split": (some, e2, e3, some), "further": (1, 1, 1)}
-            plans.append(plan_of(**wishes, **update))
+            plans += [plan_of(**wishes, **update, edges=part) for part in (nothing, some)]
     plans += [plan(method="dp-ccbn", split=(e1, some)) for e1 in (nothing, some)]
     plans.append(plan(method="independent", split=(some, some)))
     alone = plan_of(update="turns", views="single", split=(some, nothing, nothing, some), further=(0, 0, 0))

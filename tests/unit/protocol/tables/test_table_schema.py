@@ -23,6 +23,8 @@ VALIDATOR = Draft202012Validator(PUBLISHED)
 # What a JSON Schema cannot say: how values compare with each other, and what a calendar holds.
 ONLY_THE_PROGRAM_KNOWS = {
     "two attributes of one name",
+    "as many bins to find as there are",
+    "bins to find between numbers without an end",
     "a value that is also missing",
     "a missing token that is a number in the range",
     "min above max",
