@@ -31,6 +31,7 @@ _CHALLENGES = TRIAL_DIVISION  # no two differ by a multiple of a prime factor of
 _CHALLENGE_BITS = _CHALLENGES.bit_length() - 1
 _CHALLENGE_BYTES = _CHALLENGE_BITS // 8
 REPETITIONS = -(-STATISTICAL_BITS // _CHALLENGE_BITS)
+_PRODUCTS = 3  # a false proof passes these with probability 2^-48; whoever tries one is found out in the act
 
 Power = Callable[[mpz], mpz]  # the n-th power modulo n^2 of a number modulo n
 
@@ -171,11 +172,12 @@ def _holds_bits(key: PublicKey, indicator: Indicator, context: bytes) -> bool:
     Soundness: in the quotient by the n-th powers, a cyclic group of order n, a wrong equation is not zero modulo some
     prime factor of n, and random coefficients below all these take the sum of all equations to zero there with
     probability at most 1/65536 a product. Up to n-th powers is all that is claimed: a residue is one, or it is not.
+    The coefficients are drawn after the proofs have come, by whoever checks them. They cannot be tried out beforehand.
     """
     commitments = [proof.commitments for proof in indicator.proofs]
     challenges = challenges_of(key, context, indicator.ciphertexts, commitments)
-    stream = Stream.keyed(indicator.digest(key), b"batch of proofs")
-    return all(_holds_one_batch(key, indicator, challenges, stream) for _ in range(REPETITIONS))
+    stream = Stream.system()
+    return all(_holds_one_batch(key, indicator, challenges, stream) for _ in range(_PRODUCTS))
 
 
 def _holds_one_batch(key: PublicKey, indicator: Indicator, challenges: Sequence[int], stream: Stream) -> bool:
