@@ -50,9 +50,18 @@ def check_books(
 
 
 def check_run(
-    store: Store, homes: Mapping[str, Home], run: str, sent: Deliveries, *, settled: bool = True
+    store: Store,
+    homes: Mapping[str, Home],
+    run: str,
+    sent: Deliveries,
+    *,
+    settled: bool = True,
+    forgotten_end: str | None = None,
 ) -> Sequence[ReplyRecord]:
-    """A run that is over, however it ended: paid for once by everybody who answered, and the same on both sides."""
+    """A run that is over, however it ended: paid for once by everybody who answered, and the same on both sides.
+
+    `forgotten_end`: what parties may have been told before the curator was set back, and knew nothing of it any more.
+    """
     views = RunViews(store)
     terms, state = views.terms(run), views.record(run).state
     with store.reading() as db:
@@ -65,7 +74,7 @@ def check_run(
         try:
             _check_account(ledger, terms, number, own, sent, state)
             if settled:
-                _check_settled(home, ledger, terms, state)
+                _check_settled(home, ledger, terms, state, forgotten_end)
             _check_log(home, ledger)
         finally:
             ledger.close()
@@ -104,7 +113,7 @@ def _check_account(
         assert left == {entry.reply_digest} if is_whole else left <= {entry.reply_digest}
 
 
-def _check_settled(home: Home, ledger: Ledger, terms: Terms, state: str) -> None:
+def _check_settled(home: Home, ledger: Ledger, terms: Terms, state: str, forgotten_end: str | None) -> None:
     """The party knows that the run is over, and has put away what was its."""
     run = terms.plan.run
     request = ledger.request(run)
@@ -112,7 +121,7 @@ def _check_settled(home: Home, ledger: Ledger, terms: Terms, state: str) -> None
     if request is None:  # the run ended before this party heard of it
         assert state != "finished"
         return
-    outcomes = {state} if state == "finished" else {state, "refused"}
+    outcomes = {state, forgotten_end} if state == "finished" else {state, "refused", forgotten_end}
     assert (request.state, request.outcome in outcomes, request.reserved) == ("ended", True, 0)
     assert ledger.kept(run) is None
     told = {entry["event"] for entry in audit.entries(home.audit) if entry.get("run") == run}

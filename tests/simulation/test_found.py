@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.simulation.schedules import CURATOR, Death, Full, Jump, Schedule
+from tests.simulation.schedules import CURATOR, Cancel, Death, Full, Jump, Lost, Restored, Schedule
 from tests.simulation.trial import judge
 from tests.simulation.world import staged
 
@@ -25,6 +25,9 @@ FOUND: Mapping[str, Schedule] = {
     "rows of a run that was over stayed until the curator could be reached": Schedule(
         "replace, local",
         (Death("party-2", "checkpoint", 2, "after", 0.7, 0.5), Jump(CURATOR, 49, -310, 5.0)),
+    ),
+    "a run finished that a party had been told was cancelled, as the curator was set back to before that": Schedule(
+        "turns, local", (Lost("party-2", 19, "request", False), Cancel(44), Restored(42, 8)), seed=5000317
     ),
 }
 
