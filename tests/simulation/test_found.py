@@ -27,7 +27,7 @@ FOUND: Mapping[str, Schedule] = {
         (Death("party-2", "checkpoint", 2, "after", 0.7, 0.5), Jump(CURATOR, 49, -310, 5.0)),
     ),
     "a run finished that a party had been told was cancelled, as the curator was set back to before that": Schedule(
-        "turns, local", (Lost("party-2", 19, "request", False), Cancel(44), Restored(42, 8)), seed=5000317
+        "turns, local", (Lost("party-2", 19, "request", False), Restored(42, 8), Cancel(44)), seed=5000317
     ),
 }
 
