@@ -179,7 +179,7 @@ def test_memory_and_processes_are_limited(cluster: Cluster, engine: Engine) -> N
         assert found["HostConfig"]["PidsLimit"] == 256
         assert found["HostConfig"]["NanoCpus"] == 2_000_000_000
         (limit,) = re.findall(r"^Max processes +(\d+)", cluster.project.inside(service, "cat", "/proc/1/limits"), re.M)
-        assert limit == "1024"  # where podman-compose leaves `pids_limit` out, too
+        assert limit == "1024"  # where podman-compose leaves the other limit out, too
         assert found["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
 
