@@ -14,21 +14,10 @@ import pytest
 from curator.experiments.sample_data import write_sample
 from tests.bundle.conftest import Bundle
 from tests.bundle.test_bundle import ARCHITECTURE, LOAD
-from tests.containers.machinery import Engine, free_port, wait
+from tests.containers.machinery import PARTY_RULES, Engine, free_port, wait
 
 USER = "subn-rootless"
 CLOSED = "--network host --read-only --cap-drop ALL --security-opt no-new-privileges"
-RULES = """
-[datasets.patients]
-source = "/data/patients.csv"
-schema = "/data/schema.json"
-epsilon_total = "1"
-
-[policy]
-accept = "ask"
-epsilon_per_run = "1"
-smallest_rows = 100
-"""
 
 
 @dataclass(frozen=True)
@@ -106,6 +95,6 @@ def fill(user: Rootless, sample: Path, code: str) -> None:
     shutil.copy(sample / "hospital-1.csv", data / "patients.csv")
     shutil.copy(sample / "schema.json", data / "schema.json")
     (data / "enrolment-code").write_text(code, encoding="utf-8")
-    (user.folder / "site" / "home" / "party.toml").write_text(RULES, encoding="utf-8")
+    (user.folder / "site" / "home" / "party.toml").write_text(PARTY_RULES, encoding="utf-8")
     subprocess.run(["chown", "-R", f"{user.uid}:{user.uid}", user.folder / "site"], check=True)
     user.shell("podman unshare chown -R 10001:10001 site && podman unshare chmod -R go= site")

@@ -14,12 +14,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LOGS = ROOT / "build" / "container-logs"
 IMAGE = "dp-subn-tested"
+PARTY_RULES = """
+[datasets.patients]
+source = "/data/patients.csv"
+schema = "/data/schema.json"
+epsilon_total = "1"
+
+[policy]
+accept = "ask"
+epsilon_per_run = "1"
+smallest_rows = 100
+"""
 Found = TypeVar("Found")
 
 
@@ -145,17 +156,29 @@ class Project:
                 self.engine(kind, "rm", *found, check=False)
 
 
+class Removable(Protocol):
+    def keep_logs(self) -> None: ...
+
+    def remove(self) -> None: ...
+
+
+@contextmanager
+def removed_after(made: Removable) -> Iterator[None]:
+    made.remove()  # what a killed test run may have left
+    try:
+        yield
+    finally:
+        made.keep_logs()
+        made.remove()
+
+
 @contextmanager
 def project(engine: Engine, name: str, folder: Path, **settings: str) -> Iterator[Project]:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "docker-compose.yml", folder)
     made = Project(engine, name, folder, settings)
-    made.remove()  # what a killed test run may have left
-    try:
+    with removed_after(made):
         yield made
-    finally:
-        made.keep_logs()
-        made.remove()
 
 
 def wait(look: Callable[[], Found | None], what: str, patience: float = 180) -> Found:

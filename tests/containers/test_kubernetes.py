@@ -14,22 +14,23 @@ import pytest
 import yaml
 
 from curator.experiments.sample_data import write_sample
-from tests.containers.machinery import HERE, IMAGE, LOGS, ROOT, Engine, free_port, own_address, run, wait
+from tests.containers.machinery import (
+    HERE,
+    IMAGE,
+    LOGS,
+    PARTY_RULES,
+    ROOT,
+    Engine,
+    free_port,
+    own_address,
+    removed_after,
+    run,
+    wait,
+)
 from tests.support.programs import SCRIPTS
 
 HOSPITALS = ("hospital-1", "hospital-2")
 ROWS = 500
-RULES = """
-[datasets.patients]
-source = "/data/patients.csv"
-schema = "/data/schema.json"
-epsilon_total = "1"
-
-[policy]
-accept = "ask"
-epsilon_per_run = "1"
-smallest_rows = 100
-"""
 NAMES = ("name", "app", "claimName", "secretName")
 
 
@@ -98,12 +99,8 @@ class Pods:
 @contextmanager
 def pods(engine: Engine, folder: Path, side: str, name: str) -> Iterator[Pods]:
     made = Pods(engine, folder, side, name)
-    made.remove()  # what a killed test run may have left
-    try:
+    with removed_after(made):
         yield made
-    finally:
-        made.keep_logs()
-        made.remove()
 
 
 @pytest.fixture
@@ -161,7 +158,7 @@ def test_a_run_of_the_manifests_finishes_and_is_verified(
 def fill(party: Pods, sample: Path, name: str) -> None:
     """Put the table and the rules into the party's volumes, as its data owner does."""
     sources = {"home": {}, "data": {"patients.csv": sample / f"{name}.csv", "schema.json": sample / "schema.json"}}
-    (party.folder / f"{name}.toml").write_text(RULES, encoding="utf-8")
+    (party.folder / f"{name}.toml").write_text(PARTY_RULES, encoding="utf-8")
     sources["home"] = {"party.toml": party.folder / f"{name}.toml"}
     for kind, files in sources.items():
         archive = party.folder / f"{name}-{kind}.tar"
