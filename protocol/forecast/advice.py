@@ -11,11 +11,11 @@ from typing import Literal
 from protocol.errors import AdvisedAgainst
 from protocol.forecast.coverage import Evidence
 from protocol.forecast.error import evidence_of
-from protocol.forecast.typical_tables import spread
 from protocol.forecast.visibility import ALL_NOISE, error_of_columns, least_count, visible_pairs, visible_partners
 from protocol.plan.plan import MOST_SENTENCES, Plan
 from protocol.plan.promises import odds_factor
 from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import spread
 from protocol.stages.methods import terms_of
 from protocol.tables.attributes import Attribute, Ranged
 from protocol.text import printable

@@ -1,6 +1,6 @@
 """Forecast of which pairs of attributes a plan's tables will count, with how much noise, and which they leave out.
 
-It does not know how noise distorts a table (`protocol.forecast.typical_tables`). It does not predict the network
+It does not know how noise distorts a table (`protocol.plan.typical_tables`). It does not predict the network
 itself, only how many pairs the network will hold.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks, strength_of_strongest, typical_size
 from protocol.picks.scores import SCORES
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import STRENGTH, Shape, strength_of_picks, strength_of_strongest, typical_size
 
 # By one changed row, per unit of strength. Score M, which looks away from levels, sees about 0.6 of a dependence.
 _ROWS_MOVED = {"M": 1.6} | {name: score.moved_rows for name, score in SCORES.items()}

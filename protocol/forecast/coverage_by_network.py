@@ -8,10 +8,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from protocol.forecast.coverage import Counted, Evidence, kinds_of, left_out, preference_of, sizes_of
-from protocol.forecast.typical_tables import strength_of_picks
 from protocol.network.limits import Limits
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import strength_of_picks
 
 
 def evidence_of_networks(terms: Terms) -> list[Evidence]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from protocol.forecast.coverage import Counted, Evidence, kinds_of, left_out, likelihood_gain, preference_of, sizes_of
-from protocol.forecast.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import FRONTIER_DEGREE, Terms
+from protocol.plan.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.stages.picked_tables import PASSES, coming_noise
 from protocol.stages.registry import stage_of
 

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from itertools import combinations
 
 from protocol.forecast.coverage import Counted, Evidence, kinds_of, sizes_of
-from protocol.forecast.typical_tables import Shape
 from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import Shape
 from protocol.stages.registry import stage_of
 
 _LEAST = 1e-9  # variance, instead of 0 for budgets so large that no noise is drawn

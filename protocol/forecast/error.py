@@ -13,7 +13,8 @@ from protocol.forecast.coverage import Counted, Evidence
 from protocol.forecast.coverage_by_network import evidence_of_networks
 from protocol.forecast.coverage_by_picks import evidence_of_picks
 from protocol.forecast.coverage_by_views import evidence_of_views
-from protocol.forecast.typical_tables import (
+from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import (
     STRENGTH,
     USUAL,
     Assumed,
@@ -23,7 +24,6 @@ from protocol.forecast.typical_tables import (
     noise_believed,
     noise_left,
 )
-from protocol.plan.terms import Terms
 
 FACTOR = 1.5  # within which a prediction is meant to hold for a table whose evenness and dependence are as assumed
 _HIDDEN = 2.5  # a cell whose share of the rows is below this multiple of its noise is not seen

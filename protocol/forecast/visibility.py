@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 
 from protocol.forecast.coverage import Evidence, sizes_of
-from protocol.forecast.typical_tables import Shape, noise_left, typical_size
 from protocol.model.rare_categories import least_visible
 from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import Shape, noise_left, typical_size
 from protocol.stages.picked_tables import coming_noise
 
 ALL_NOISE = 0.25  # the share of the rows in wrong cells of a table in which nothing is visible any more

@@ -14,8 +14,6 @@ from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
 
-LARGEST_MODEL = 1 << 15  # numbers in all cliques together
-
 Part = tuple[int, Table]  # the index of a table, and the projection of that table onto a pair
 
 
@@ -42,14 +40,14 @@ class ModelEvidence:
 
 
 def select_evidence(
-    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int
 ) -> ModelEvidence:
-    """Select the pairs of these tables, over rising variables, that one model can hold."""
+    """Select the pairs of these tables, over rising variables, that one model of at most `room` numbers can hold."""
     parts = [*_pairs(tables, domain)]
     # Pairs that were picked one by one always fit: the picks left room for all of them in one model.
     cliques = maximal_cliques(domain.sizes[: domain.count], [part.variables for _, part in parts])
-    if sum(cells(domain.sizes, clique) for clique in cliques) > LARGEST_MODEL:
-        cliques = _cliques(_in_order_of_strength(parts, total, definition), domain)
+    if sum(cells(domain.sizes, clique) for clique in cliques) > room:
+        cliques = _cliques(_in_order_of_strength(parts, total, definition), domain, room)
     inside = [set(clique) for clique in cliques]
     held = tuple(part for part in parts if any(set(part[1].variables) <= clique for clique in inside))
     return ModelEvidence(tuple(tables), tuple(cliques), held)
@@ -75,8 +73,8 @@ def _in_order_of_strength(parts: Sequence[Part], total: int, definition: Privacy
     return list(dict.fromkeys(parts[place][1].variables for place in order if strengths[place] > 0))
 
 
-def _cliques(pairs: Sequence[Variables], domain: Domain) -> list[Variables]:
-    """Grow a model pair by pair and return its cliques, leaving out pairs that would make the model too large.
+def _cliques(pairs: Sequence[Variables], domain: Domain, room: int) -> list[Variables]:
+    """Grow a model pair by pair and return its cliques, leaving out pairs for which it has no room.
 
     The first pair always fits. Growth ends when as many consecutive pairs did not fit as there are variables.
     """
@@ -87,7 +85,7 @@ def _cliques(pairs: Sequence[Variables], domain: Domain) -> list[Variables]:
         if any(set(pair) <= set(clique) for clique in found):
             continue
         larger = maximal_cliques(sizes, [*taken, pair])
-        fits = sum(cells(sizes, clique) for clique in larger) <= LARGEST_MODEL
+        fits = sum(cells(sizes, clique) for clique in larger) <= room
         refused = 0 if fits else refused + 1
         if fits:
             found = larger

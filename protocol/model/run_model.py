@@ -39,8 +39,8 @@ class RunModel:
             yield [c.astype(np.min_scalar_type(size - 1)) for c, size in zip(spread, sizes, strict=True)]
 
 
-def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> RunModel:
-    """Fit the model of a run to its tables; `total` is the public number of rows.
+def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int) -> RunModel:
+    """Fit the model of a run to its tables; `total` is the public number of rows, `room` the most numbers it holds.
 
     The model's variables are those of the plan. Its codes are those of each variable's coarsest generalisation.
     """
@@ -50,14 +50,16 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: Pr
     known = {variable: table for variable, table in found.items() if table is not None}
     merging = Merging.of(domain, known, total)
     small = Domain.of_sizes(domain.coarse_sizes)
-    evidence = _evidence(tables, domain, total, definition)
+    evidence = _evidence(tables, domain, total, definition, room)
     weighted = [_weighted(table, table.variance, times) for table, times in evidence.parts(small)]
     weighted += [_weighted(*merging.merge(table), 1) for table in tables if _is_single_without_order(table, merging)]
     weighted += [_weighted(*merging.smoothed(variable), 1) for variable in merging.draws]
     return RunModel(merging, fit(merging.sizes, evidence.cliques, weighted, total, _shares(merging, known, total)))
 
 
-def network_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> Network:
+def network_of(
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int
+) -> Network:
     """Express the model's structure as a network.
 
     The variable that is eliminated first comes last, and its remaining neighbours are its parents.
@@ -65,17 +67,19 @@ def network_of(tables: Sequence[Table], domain: Domain, total: int, definition: 
     families = [
         Family(variable, tuple(v for v in range(domain.count) if neighbours >> v & 1))
         for variable, neighbours in elimination(
-            domain.coarse_sizes, _evidence(tables, domain, total, definition).cliques
+            domain.coarse_sizes, _evidence(tables, domain, total, definition, room).cliques
         )
     ]
     return Network.of(reversed(families), domain)
 
 
-def _evidence(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition) -> ModelEvidence:
+def _evidence(
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int
+) -> ModelEvidence:
     """Evidence from the tables of several variables, over merged categories."""
     small = Domain.of_sizes(domain.coarse_sizes)
     joint = [_rising(table, domain, small) for table in tables if len(table.variables) > 1]
-    return select_evidence(joint, small, total, definition)
+    return select_evidence(joint, small, total, definition, room)
 
 
 def _weighted(table: Table, variance: Array | float, times: int) -> Weighted:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from crypto.sampling.choice import exponential_choice, permute_and_flip
-from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import model_cells
 from protocol.options import Choice
 from protocol.picks.unlike_levels import distances, tolerance
@@ -21,6 +20,7 @@ from protocol.tables.domain import Variables
 
 Counts = NDArray[np.int64]
 
+NOTHING: Variables = (0,)  # a variable alone: nothing is measured
 REFERENCE_ROWS = 1 << 17
 _STEPS_PER_ROW = 1024  # of the grid of scores
 _WORTH = 0.5  # of the measured table's noise; a model keeps less noise than its tables hold (found on Adult)
@@ -93,7 +93,9 @@ def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
     return [(child, *parent) for child in outside for parent in [(), *((p,) for p in placed)]]
 
 
-def admissible_pairs(sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables]) -> list[Variables]:
+def admissible_pairs(
+    sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables], room: int
+) -> list[Variables]:
     """Those of the pairs for which a model of the taken tables has room, and which are not taken yet."""
     now, held = model_cells(sizes, taken), {tuple(sorted(pair)) for pair in taken}
     # Adding one variable of the pair to every clique gives a model that holds the pair. Often there is room for that.
@@ -101,7 +103,7 @@ def admissible_pairs(sizes: Sequence[int], taken: Sequence[Variables], among: Se
         pair
         for pair in among
         if pair not in held
-        and (now * min(sizes[v] for v in pair) <= LARGEST_MODEL or model_cells(sizes, [*taken, pair]) <= LARGEST_MODEL)
+        and (now * min(sizes[v] for v in pair) <= room or model_cells(sizes, [*taken, pair]) <= room)
     ]
 
 

@@ -12,6 +12,7 @@ from protocol.network.limits import Limits
 from protocol.network.workload import affordable, bearable
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
+from protocol.plan.tuning import room_of_model
 from protocol.privacy.usefulness import useful_cells, useful_degree
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Block, Encoding
@@ -69,6 +70,13 @@ class Terms:
     def single_cover(self) -> Cover:
         """Every variable alone."""
         return single_views(self.domain.sizes[: self.domain.count], self.plan.cover_budgets)
+
+    @cached_property
+    def model_room(self) -> int:
+        """The most numbers that the model of all tables holds."""
+        plan, sizes = self.plan, self.domain.sizes[: self.domain.count]
+        shared = plan.in_sums(sum(plan.split, Fraction(0)))
+        return room_of_model(sizes, [member.rows for member in plan.members], shared, plan.definition, plan.insiders)
 
     @cached_property
     def limits(self) -> Limits:

@@ -3,6 +3,7 @@
 It does not know rows or networks. The thresholds were chosen on Adult and NLTCS; ACS and Retail were held out.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,19 +12,23 @@ from math import comb, floor, sqrt
 
 from protocol.exact import allocate, proportional_counts
 from protocol.options import Method
+from protocol.plan.typical_tables import noise_left, typical_size
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.views.cover import MOST_SEARCHED, Budgets, cover
 
 Shares = tuple[Fraction, ...]
-# Thresholds of support: the mean count of a pair's cell over the mean noise when one table per variable is counted.
-_POOR, _RICH = 4, 10
-_TOO_POOR_FOR_PAIRS = 2  # support, with zcdp; not measured below
+# Thresholds of blur: the share of the rows that noise misplaces in a typical pair's table, if one table per variable is
+# counted.
+_RICH, _POOR = 0.031, 0.063
+_TOO_POOR_FOR_ROUNDS = 0.105  # with zcdp; not measured above
+_BLUR_OF_ONE_EACH = 0.02  # with which as many further pairs are counted as there are variables
 _LARGEST_PAIR = 16  # cells; with larger pairs views cannot pay, and the search for them would take long
 _LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts of the budget for views; the last pass gets one part
 _NARROWEST_RATE = Fraction(1, 20_000)  # of Laplace noise in shares
 _FEWEST_IN_TURNS = 2  # further pairs, however small the budget
 _LEAST_PART = Fraction(1, 100)  # of the budget: for picks, and for all that is counted after them, beside views
 _WIDTH_TO_SPARE = 4  # how many times narrower than the widest possible the noise beside views is
+_ROOM, _RICH_ROOM = 1 << 15, 1 << 18  # numbers in all cliques of a model together
 OF_HALVES = Fraction(1, 6)  # of phase 1's budget: views of halves, beside every variable alone
 _VIEWS_PAY = 0.12  # expected distance of a pair's table from the true table, below which all pairs are counted
 
@@ -56,8 +61,8 @@ def tuned(
 def _guided(
     sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
 ) -> Tuning:
-    total, count, parties = sum(rows), len(sizes), len(rows)
-    shares_of_noise = parties / (parties - insiders) if parties > insiders else 1.0
+    total, count = sum(rows), len(sizes)
+    shares_of_noise = _shares_of_noise(len(rows), insiders)
     if count < 2:
         return Tuning("single", _shares(1, 0, 0, 1), (0,) * len(rows), "a single column has no relationships to model")
     for_views = _parts_for_views(count, budget, definition)
@@ -65,17 +70,30 @@ def _guided(
     if expected <= _VIEWS_PAY:
         why = f"views count every pair to within {expected:.3f} of the rows, so no network has to be picked privately"
         return Tuning("pairs", _shares(for_views, 0, 0, 1), (0,) * len(rows), why)
-    support = _support(sizes, total, budget, definition) / sqrt(shares_of_noise)
-    if definition.grows_by_root and support >= _TOO_POOR_FOR_PAIRS:
-        return _in_rounds(support, count, rows)
-    if support < _POOR:
-        why = f"{_holds(support)}, so single columns get three fifths of the budget and a tree of pairs gets the rest"
+    blur = _blur(sizes, total, budget, definition, shares_of_noise)
+    if definition.grows_by_root and blur <= _TOO_POOR_FOR_ROUNDS:
+        return _in_rounds(blur, count, rows)
+    if blur > _POOR:
+        why = f"{_blurs(blur)}, so single columns get three fifths of the budget and a tree of pairs gets the rest"
         return Tuning("single", _shares(12, 2, 0, 6), (0,) * len(rows), why)
-    rich = support >= _RICH
-    further = count * 2 // 3 if rich else count // 2
-    shares = _shares(4, 2, 8, 6) if rich else _shares(5, 2, 8, 5)
-    why = f"{_holds(support)}, enough for a tree of pairs and {further} further pairs"
-    return Tuning("single", shares, proportional_counts(further, rows), why)
+    further = count if blur <= _BLUR_OF_ONE_EACH else floor(count * _BLUR_OF_ONE_EACH / blur)
+    why = f"{_blurs(blur)}, little enough for a tree of pairs and {further} further pairs"
+    return Tuning("single", _shares(6, 2, 7, 5), proportional_counts(further, rows), why)
+
+
+def room_of_model(
+    sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
+) -> int:
+    """The most numbers in a model: many take long to fit, and pay only where noise is small."""
+    if len(sizes) < 2:
+        return _ROOM
+    blur = _blur(sizes, sum(rows), budget, definition, _shares_of_noise(len(rows), insiders))
+    return _RICH_ROOM if blur <= _RICH else _ROOM
+
+
+def _shares_of_noise(parties: int, insiders: int) -> float:
+    """How many full shares of noise a sum holds, as far as insiders leave them."""
+    return parties / (parties - insiders) if parties > insiders else 1.0
 
 
 def _shares(*parts: int) -> Shares:
@@ -111,8 +129,8 @@ def _beside_views(guided: Tuning, rows: Sequence[int], budget: Fraction, definit
     return Tuning("pairs", (views, _LEAST_PART, updates, last), further, why)
 
 
-def _holds(support: float) -> str:
-    return f"the count in a typical cell of a pair is {support:.1f} times its noise"
+def _blurs(blur: float) -> str:
+    return f"noise misplaces about {100 * blur:.2g} % of the rows in a typical pair's table"
 
 
 def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition) -> int:
@@ -127,16 +145,16 @@ def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition
     return max(_LEAST_FOR_VIEWS, min(_MOST_FOR_VIEWS, floor(widest) - 1))
 
 
-def _in_rounds(support: float, count: int, rows: Sequence[int]) -> Tuning:
+def _in_rounds(blur: float, count: int, rows: Sequence[int]) -> Tuning:
     """Division for zcdp, whose noise grows only with the root of the number of parts, so that more rounds pay."""
-    if support < _POOR:
+    if blur > _POOR:
         shares, further, rounds = _shares(5, 2, 7, 6), count // 3, 1
-    elif support < _RICH:
+    elif blur > _RICH:
         shares, further, rounds = _shares(4, 2, 9, 5), count * 2 // 5, 2
     else:
         shares, further, rounds = _shares(2, 2, 10, 6), count, 2
     often = "" if rounds == 1 else f" in each of {rounds} rounds"
-    why = f"{_holds(support)}, enough for a tree of pairs and {further} further pairs{often}"
+    why = f"{_blurs(blur)}, little enough for a tree of pairs and {further} further pairs{often}"
     return Tuning("single", shares, proportional_counts(further, rows), why, rounds)
 
 
@@ -162,7 +180,13 @@ def pair_error(
     return error / comb(len(sizes), 2)
 
 
-def _support(sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition) -> float:
-    cells_of_all_pairs = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
-    mean_cells = cells_of_all_pairs / comb(len(sizes), 2)
-    return definition.useful_cells(rows, len(sizes), budget, Fraction(1)) / mean_cells
+def _blur(
+    sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition, shares_of_noise: float
+) -> float:
+    """The mean over all pairs of the distance between a noisy table and the true one, for a typical table of rows.
+
+    The count of an average cell does not tell it: in a large table most rows lie in few cells, which noise spares.
+    """
+    noise = sqrt(shares_of_noise) / max(1, definition.useful_cells(rows, len(sizes), budget, Fraction(1)))
+    shapes = Counter(tuple(sorted(map(typical_size, pair))) for pair in combinations(sizes, 2))
+    return sum(times * noise_left(shape, noise) for shape, times in shapes.items()) / shapes.total()

@@ -37,6 +37,7 @@ def _variable_columns(terms: Terms, known: Knowledge, rows: int, stream: Stream)
     if terms.plan.estimate == "graphical-model":
         every = known.heard(terms.plan.total_rows)
         counted = counted_domain(terms, known)
-        return model_of(every, counted, terms.plan.total_rows, terms.plan.definition).sample(rows, stream)
+        plan = terms.plan
+        return model_of(every, counted, plan.total_rows, plan.definition, terms.model_room).sample(rows, stream)
     tables = [released.table for released in known.released if released.step == "parameters"]
     return ConditionalNetwork.fit(known.network, tables, domain, blocks, terms.plan.total_rows).sample(rows, stream)

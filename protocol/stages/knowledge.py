@@ -124,5 +124,5 @@ def with_guide(terms: Terms, known: Knowledge) -> Knowledge:
         return known
     plan = terms.plan
     domain = counted_domain(terms, known).without_order()  # a guide is asked which pairs depend: order takes time there
-    fitted = model_of(known.heard(plan.total_rows), domain, plan.total_rows, plan.definition)
+    fitted = model_of(known.heard(plan.total_rows), domain, plan.total_rows, plan.definition, terms.model_room)
     return replace(known, guide=Guide.of(fitted.model, len(known.released)))

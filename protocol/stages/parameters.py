@@ -59,7 +59,7 @@ class Parameters(SumPass):
         if plan.estimate != "graphical-model":
             return known
         tables = known.heard(plan.total_rows)
-        network = network_of(tables, counted_domain(terms, known), plan.total_rows, plan.definition)
+        network = network_of(tables, counted_domain(terms, known), plan.total_rows, plan.definition, terms.model_room)
         return replace(known, families=network.families)
 
 

@@ -1,5 +1,7 @@
 """A step in which one party privately picks pairs in addition to the network's: those that the model answers worst.
 
+Where no pair is worth the noise of its table, nothing is picked.
+
 It does not know which pairs are offered to it (`protocol.stages.guided`, `protocol.stages.updates.turns`).
 """
 
@@ -11,7 +13,7 @@ from crypto.randomness import Stream
 from protocol.errors import FailedCheck
 from protocol.messages.tasks import Place, Placed, Reply, Task
 from protocol.network.network import Family
-from protocol.picks.by_model import admissible_pairs
+from protocol.picks.by_model import NOTHING, admissible_pairs
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
@@ -42,10 +44,11 @@ class PickPairs(Picks):
         taken = picked_pairs(known.families if counts_network(terms.plan) else (), known.further)
         if len(found) > terms.plan.further[party]:
             raise FailedCheck(culprit, f"picked {len(found)} pairs, expected at most {terms.plan.further[party]}")
-        for pair in found:
-            if len(set(pair)) != 2 or max(pair) >= terms.domain.count or pair in taken or found.count(pair) > 1:
+        pairs = tuple(pair for pair in found if pair != NOTHING)
+        for pair in pairs:
+            if len(set(pair)) != 2 or max(pair) >= terms.domain.count or pair in taken or pairs.count(pair) > 1:
                 raise FailedCheck(culprit, f"picked {pair}, which is not a new pair of variables")
-        return replace(known, further=(*known.further, *found))
+        return replace(known, further=(*known.further, *pairs))
 
     def check(self, state: PartyState, step: Step, task: Task) -> None:
         assert isinstance(task, Place)
@@ -59,7 +62,8 @@ class PickPairs(Picks):
         among = self.offered(terms, task)
 
         def options(found: Sequence[Family]) -> list[Variables]:
-            return admissible_pairs(sizes, [*taken, *(family.variables for family in found)], among)
+            chosen = [*taken, *(family.variables for family in found)]
+            return [NOTHING, *admissible_pairs(sizes, chosen, among, terms.model_room)]
 
         picks = terms.plan.further[state.me]
         found = pick_by_model(terms, judge, [], picks, step.budget, options, stream)

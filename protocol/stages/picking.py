@@ -104,7 +104,7 @@ def _check_guide(terms: Terms, step: Step, task: Place) -> None:
             raise FailedCheck(CURATOR, f"sent a model with {step.name!r}, which this plan's score does not use")
         return
     check_merged(terms, step, task.merged)
-    problem = guide_problem(terms.domain.with_merged(task.merged), task)
+    problem = guide_problem(terms.domain.with_merged(task.merged), task, terms.model_room)
     if problem:
         raise FailedCheck(CURATOR, f"sent with {step.name!r} {problem}")
 

@@ -13,7 +13,6 @@ import numpy as np
 from crypto.randomness import Stream
 from protocol.messages.tasks import Place
 from protocol.model.estimation import GraphicalModel
-from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import JunctionTree, cells
 from protocol.model.systematic_sampling import draw_rows
 from protocol.picks.by_model import REFERENCE_ROWS
@@ -42,10 +41,10 @@ class Guide:
         return cls(tables, model.tree.cliques, model.tree.parents, words_to_bytes(np.concatenate(weights)))
 
 
-def guide_problem(domain: Domain, task: Place) -> str:
+def guide_problem(domain: Domain, task: Place, room: int) -> str:
     """The reason why a task holds no valid model over this domain's coarsest variables; empty if it does."""
     sizes, inside = domain.coarse_sizes, set[int]()
-    largest = LARGEST_VIEW + LARGEST_MODEL + sum(sizes)
+    largest = LARGEST_VIEW + room + sum(sizes)
     if not task.cliques or len(task.parents) != len(task.cliques):
         return "a model without a parent for every clique"
     for place, (clique, parent) in enumerate(zip(task.cliques, task.parents, strict=True)):

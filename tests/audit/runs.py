@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from protocol.messages.tasks import Learned, Place, Placed, Reply, Task
 from protocol.network.network import Family
 from protocol.network.parent_sets import candidates
-from protocol.picks.by_model import admissible_pairs, sensitivity, tree_options
+from protocol.picks.by_model import NOTHING, admissible_pairs, sensitivity, tree_options
 from protocol.picks.by_score import family_scores
 from protocol.picks.scores import scoring
 from protocol.plan.step import Step
@@ -170,7 +170,8 @@ class Attack:
         assert isinstance(stage, PickPairs)
         taken = picked_pairs(former if counts_network(self.terms.plan) else (), task.further)
         now = [one.variables for one in before[len(former) :]]
-        return admissible_pairs(sizes, [*taken, *now], stage.offered(self.terms, task))
+        room, among = self.terms.model_room, stage.offered(self.terms, task)
+        return [NOTHING, *admissible_pairs(sizes, [*taken, *now], among, room)]
 
 
 def whole_run(method: str, privacy: str, person: Person = ONE_ROW) -> Quantity:

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crypto.randomness import Stream
-from protocol.model.evidence import LARGEST_MODEL
 from protocol.model.junction_tree import model_cells
 from protocol.picks.by_model import REFERENCE_ROWS, Judge, admissible_pairs, gains, sensitivity, span, tree_options
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
 from tests.support.effort import examples, mostly_exhaustive
 
+ROOM = 1 << 15
 DOMAIN = Domain.of_sizes((2, 3, 2))
 OPTIONS = [(0,), (0, 1), (0, 2), (1, 2)]
 CELLS = list(itertools.product(range(2), range(3), range(2)))
@@ -84,10 +84,10 @@ def test_a_judge_scores_as_if_every_option_was_new(noise):
 
 def test_options_of_a_tree_and_of_further_pairs():
     assert tree_options(3, [1]) == [(0,), (0, 1), (2,), (2, 1)]
-    assert admissible_pairs((2, 3, 2), [(1, 0)], [(0, 1), (0, 2), (1, 2)]) == [(0, 2), (1, 2)]
+    assert admissible_pairs((2, 3, 2), [(1, 0)], [(0, 1), (0, 2), (1, 2)], ROOM) == [(0, 2), (1, 2)]
     sizes = (200, 200, 200, 2)
     taken = [(0, 1), (1, 2)]  # closing this triangle would take 200^3 numbers
     every = list(itertools.combinations(range(4), 2))
-    assert admissible_pairs(sizes, [], every) == [] or model_cells(sizes, taken) > LARGEST_MODEL
+    assert admissible_pairs(sizes, [], every, ROOM) == [] or model_cells(sizes, taken) > ROOM
     small = (30, 30, 40, 2)
-    assert admissible_pairs(small, taken, every) == [(0, 3), (1, 3), (2, 3)]
+    assert admissible_pairs(small, taken, every, ROOM) == [(0, 3), (1, 3), (2, 3)]

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.forecast.error import predicted
-from protocol.forecast.typical_tables import noise_left
 from protocol.plan.presets import make_plan
 from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import noise_left
 from protocol.stages.methods import terms_of as work_out
 from protocol.tables.schema import Schema
 from tests.support.effort import examples

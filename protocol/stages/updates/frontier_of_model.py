@@ -23,7 +23,8 @@ _ROWS = 1 << 15  # rows of the model that are looked at: enough to rank its pair
 def frontier_of_model(terms: Terms, known: Knowledge) -> Knowledge:
     """This knowledge, whose model of all tables is up to date, with the frontier that follows from it."""
     plan = terms.plan
-    network = network_of(known.heard(plan.total_rows), counted_domain(terms, known), plan.total_rows, plan.definition)
+    tables, domain = known.heard(plan.total_rows), counted_domain(terms, known)
+    network = network_of(tables, domain, plan.total_rows, plan.definition, terms.model_room)
     # Views measure what the model may not hold: a pair counts with whatever says more of it.
     information = np.maximum(_information(terms, known), known.information)
     return replace(known, frontier=search_frontier(network, information, terms.frontier_limits, terms.domain))

@@ -9,7 +9,9 @@ import pytest
 from crypto.randomness import Stream
 from curator.experiments.simulation import make_identities, member_of, simulate
 from protocol.forecast.error import predicted
-from protocol.forecast.typical_tables import (
+from protocol.plan.presets import make_plan
+from protocol.plan.terms import Terms
+from protocol.plan.typical_tables import (
     STRENGTH,
     Assumed,
     drawn,
@@ -21,8 +23,6 @@ from protocol.forecast.typical_tables import (
     strength_of_strongest,
     typical_size,
 )
-from protocol.plan.presets import make_plan
-from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.run.synthesis import synthetic_codes
 from protocol.stages.methods import terms_of as work_out

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from protocol.model import evidence as hearing
 from protocol.model.estimation import Weighted, fit
 from protocol.model.run_model import model_of, network_of
 from protocol.privacy.mechanisms import PURE
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table
 
+ROOM = 1 << 15
 SIZES = (2, 3, 4)
 
 
@@ -63,7 +63,7 @@ def test_the_network_of_a_model_has_every_variable_and_every_measured_pair():
     domain = Domain.of_sizes(SIZES)
     whole = random_table()
     tables = [Table((0, 1), whole.sum(axis=2), 1.0), Table((1, 2), whole.sum(axis=0), 1.0)]
-    network = network_of(tables, domain, 1000, PURE)
+    network = network_of(tables, domain, 1000, PURE, ROOM)
     assert sorted(family.child for family in network.families) == [0, 1, 2]
     assert {tuple(sorted(edge)) for edge in network.edges()} == {(0, 1), (1, 2)}
 
@@ -72,7 +72,7 @@ def test_views_of_three_are_used_as_their_pairs():
     domain = Domain.of_sizes(SIZES)
     whole = np.zeros(SIZES)
     whole[0, 0, 0] = whole[1, 1, 1] = 500
-    model = model_of([Table((0, 1, 2), whole, 1.0)], domain, 1000, PURE)
+    model = model_of([Table((0, 1, 2), whole, 1.0)], domain, 1000, PURE, ROOM)
     assert model.model.shares((0, 1))[0, 0] == pytest.approx(0.5, abs=0.01)
 
 
@@ -83,15 +83,14 @@ def test_a_negative_weight_takes_out_what_another_table_says_again():
     assert fitted(tables, 100, (2, 2)).shares((0,)) == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
-def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pairs_is_held(monkeypatch):
-    monkeypatch.setattr(hearing, "LARGEST_MODEL", 0)
+def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pairs_is_held():
     random, domain, one = np.random.default_rng(5), Domain.of_sizes((2,) * 9), np.array([0.3, 0.7])
     rows, deviation = 10_000, 400.0
     cells = rows * np.einsum("i,j,k->ijk", one, one, one)
     tables = [
         Table((0, a, a + 1), cells + random.normal(size=(2, 2, 2)) * deviation, deviation**2) for a in range(1, 8)
     ]
-    found = model_of(tables, domain, rows, PURE).model.shares((0,))
+    found = model_of(tables, domain, rows, PURE, 0).model.shares((0,))
     both = [table.counts.sum(axis=(1, 2)) / rows for table in tables]
     answers = [(first + 1 - second) / 2 for first, second in both]  # as there are exactly so many rows
     assert found[0] == pytest.approx(np.mean(answers), abs=5e-3)
@@ -103,7 +102,7 @@ def test_pairs_of_one_view_do_not_count_what_they_share_again():
     whole = random.multinomial(rows, random.dirichlet(np.full(16, 0.3))).reshape((2,) * 4).astype(float)
     view = Table((0, 1, 2, 3), whole, 16.0)
     other = Table((0,), np.array([5000.0, 5000.0]), 8 * 16.0)  # as precise as the view about this variable
-    found = model_of([view, other], domain, rows, PURE).model.shares((0,))[0]
+    found = model_of([view, other], domain, rows, PURE, ROOM).model.shares((0,))[0]
     assert found == pytest.approx((whole[0].sum() / rows + 0.5) / 2, abs=2e-3)
 
 
@@ -156,7 +155,7 @@ def test_the_prior_lowers_the_error_of_many_weak_pairs():
 
 def test_a_view_without_noise_is_answered_as_it_is():
     whole = np.random.default_rng(1).multinomial(1000, np.random.default_rng(2).dirichlet(np.ones(24))).reshape(SIZES)
-    found = model_of([Table((0, 1, 2), whole, 0.0)], Domain.of_sizes(SIZES), 1000, PURE).model
+    found = model_of([Table((0, 1, 2), whole, 0.0)], Domain.of_sizes(SIZES), 1000, PURE, ROOM).model
     for pair in ((0, 1), (0, 2), (1, 2)):
         others = tuple({0, 1, 2} - set(pair))
         assert found.shares(pair) == pytest.approx(whole.sum(axis=others) / 1000, abs=5e-3)

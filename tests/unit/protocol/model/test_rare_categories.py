@@ -159,7 +159,8 @@ def test_the_curator_sends_its_model_and_every_party_draws_the_same_rows_from_it
     assert drawn.count == REFERENCE_ROWS
     known = run.state.knowledge
     tables = [one.table for one in known.released]
-    model = model_of(tables, counted_domain(run.terms, known), sum(ROWS), run.terms.plan.definition).model
+    domain, plan = counted_domain(run.terms, known), run.terms.plan
+    model = model_of(tables, domain, sum(ROWS), plan.definition, run.terms.model_room).model
     for variable in range(3):
         shares = drawn.table((variable,)) / REFERENCE_ROWS
         assert shares == pytest.approx(model.shares((variable,)), abs=1e-3)
@@ -221,7 +222,7 @@ def test_a_model_larger_than_any_is_refused_before_it_is_looked_at():
     sizes = (400, 400, 400)
     terms = terms_of(wide(*sizes), (20000, 20000), 100, method="guided", noise="local")
     task = Place(plan="0" * 64, step="initial/1", families=(), cliques=((0, 1, 2),), parents=(0,))
-    assert guide_problem(terms.domain, task).startswith("a model of 64000000 numbers, expected at most 1")
+    assert guide_problem(terms.domain, task, terms.model_room).startswith("a model of 64000000 numbers, expected at most 1")
 
 
 def test_pairs_too_large_for_a_table_are_not_picked(monkeypatch):
