@@ -24,7 +24,7 @@ PICKING_RULES: frozenset[Update] = frozenset({"turns"})  # parties pick pairs in
 EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 ScoreName = Literal["I", "F", "R", "M"]
 Choice = Literal["permute-and-flip", "exponential"]
-Kind = Literal["choice", "number", "exact", "exacts"]
+Kind = Literal["choice", "number", "exact", "exacts", "text"]
 
 MOST_ROWS_OF_A_PERSON = 1000
 
@@ -34,6 +34,16 @@ _Exact = Annotated[Exact, WithJsonSchema({"type": "string", "examples": ["0.8", 
 def is_zero(number: Fraction) -> bool:
     """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean 0."""
     return not number
+
+
+def is_two(number: int) -> bool:
+    """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean 2."""
+    return number == 2
+
+
+def is_empty(text: str) -> bool:
+    """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean nothing."""
+    return not text
 
 
 def is_one(number: int) -> bool:
@@ -226,6 +236,30 @@ class PlanOptions(BaseModel):
             metavar="X",
         ),
     ] = Fraction(0)
+    ways: Annotated[
+        int,
+        Field(ge=2, le=3, exclude_if=is_two),
+        Option(
+            "Attributes at once",
+            "the most attributes of a set that is picked and counted: with 3, what shows only in three attributes "
+            "together can be found, while less is left for each pair",
+            "2",
+            concerns="method guided",
+            metavar="W",
+        ),
+    ] = 2
+    target: Annotated[
+        str,
+        Field(max_length=500, exclude_if=is_empty),
+        Option(
+            "Target",
+            "what the table is for: attributes with commas between, as income, or sets as age+sex+income; sets of "
+            "other attributes count half in private choices",
+            "all attributes alike",
+            concerns="method dp-subn or guided, and score M",
+            metavar="NAMES",
+        ),
+    ] = ""
     theta: Annotated[
         _Exact,
         Option(
@@ -286,7 +320,8 @@ class PlanOption:
             return "choice"
         if get_origin(self.type) is tuple:
             return "exacts"
-        return "exact" if self.type is Fraction else "number"
+        kinds: Mapping[Any, Kind] = {Fraction: "exact", str: "text"}
+        return kinds.get(self.type, "number")
 
     @property
     def sentence(self) -> str:

@@ -24,7 +24,7 @@ def _fractions(text: str) -> Any:
     return tuple(_fraction(part) for part in text.split(","))
 
 
-_READ: Mapping[Kind, Callable[[str], Any]] = {"number": int, "exact": _fraction, "exacts": _fractions}
+_READ: Mapping[Kind, Callable[[str], Any]] = {"number": int, "exact": _fraction, "exacts": _fractions, "text": str}
 
 
 def add_plan_options(group: Any) -> None:

@@ -61,6 +61,9 @@ def predicted(terms: Terms) -> Prediction:
     evidence = evidence_of(terms)
     whole, noise = _error(terms, evidence, USUAL)
     low, high = _range(terms, evidence, whole)
+    if terms.plan.ways > 2:
+        why = "sets of three columns are picked too, and how many pairs they leave uncounted is found out privately"
+        return replace(_not_predicted(why), usual=whole)
     if high > max(_SMALL, _WIDEST * low):
         return replace(_not_predicted(_too_wide(low, high)), usual=whole)
     share = round(100 * min(1.0, noise / whole)) if whole else 100

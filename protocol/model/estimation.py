@@ -160,7 +160,7 @@ def _interactions(
     found = []
     for variables, (weights, _) in merged.items():
         if len(variables) > 1:
-            free = math.prod(1 - 1 / size for size in weights.shape)
+            free = 1 - (1 + sum(size - 1 for size in weights.shape)) / weights.size
             expected = math.prod(np.ix_(*(shares[v] for v in variables)))
             found.append((free, weights * total**2 * expected))
     return found

@@ -1,8 +1,9 @@
-"""Selection of the pairs of released tables that one graphical model can hold, each table weighted to count once.
+"""Selection of the parts of released tables that one graphical model can hold, each table weighted to count once.
 
 It does not know how a model is fitted, or whose rows were counted.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,82 +15,95 @@ from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
 
-Part = tuple[int, Table]  # the index of a table, and the projection of that table onto a pair
+Part = tuple[int, Table]  # the index of a table, and the projection of that table onto a pair, or the table itself
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a model may hold."""
+
+    numbers: int  # in all its cliques together
+    ways: int = 2  # variables of a table that is heard whole; of a larger one, all pairs are
 
 
 @dataclass(frozen=True, eq=False)
 class ModelEvidence:
-    """Tables over rising variables, the cliques of a model of these tables, and the pairs that lie in a clique."""
+    """Tables over rising variables, the cliques of a model of these tables, and the parts that lie in a clique."""
 
     tables: tuple[Table, ...]
     cliques: tuple[Variables, ...]
-    pairs: tuple[Part, ...]
+    held: tuple[Part, ...]
 
     def parts(self, domain: Domain) -> Iterator[tuple[Table, int]]:
-        """Pairs and one-way tables, each with the number of times that it is to be counted.
+        """Parts and one-way tables, each with the number of times that it is to be counted.
 
-        Each table's one-way information counts exactly once: every pair repeats it, so the repeats are subtracted.
+        Each table's one-way information counts exactly once: every part repeats it, so the repeats are subtracted.
         """
-        yield from ((table, 1) for _, table in self.pairs)
+        yield from ((table, 1) for _, table in self.held)
         for place, table in enumerate(self.tables):
-            own = [pair.variables for origin, pair in self.pairs if origin == place]
+            own = [part.variables for origin, part in self.held if origin == place]
             for variable in table.variables:
-                times = 1 - sum(variable in pair for pair in own)
+                times = 1 - sum(variable in part for part in own)
                 if times:
                     yield table.project((variable,), domain), times
 
 
 def select_evidence(
-    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: Room
 ) -> ModelEvidence:
-    """Select the pairs of these tables, over rising variables, that one model of at most `room` numbers can hold."""
-    parts = [*_pairs(tables, domain)]
-    # Pairs that were picked one by one always fit: the picks left room for all of them in one model.
+    """Select the parts of these tables, over rising variables, for which one model has room."""
+    parts = [*_parts(tables, domain, room.ways)]
+    # Tables that were picked one by one always fit: the picks left room for all of them in one model.
     cliques = maximal_cliques(domain.sizes[: domain.count], [part.variables for _, part in parts])
-    if sum(cells(domain.sizes, clique) for clique in cliques) > room:
-        cliques = _cliques(_in_order_of_strength(parts, total, definition), domain, room)
+    if sum(cells(domain.sizes, clique) for clique in cliques) > room.numbers:
+        cliques = _cliques(_in_order_of_strength(parts, total, definition), domain, room.numbers)
     inside = [set(clique) for clique in cliques]
     held = tuple(part for part in parts if any(set(part[1].variables) <= clique for clique in inside))
     return ModelEvidence(tuple(tables), tuple(cliques), held)
 
 
 def strength(table: Table, total: int, definition: PrivacyDefinition) -> float:
-    """The distance of a pair's table from independence, less what its noise accounts for, as a share of the rows."""
+    """The distance of a table from independence, less what its noise accounts for, as a share of the rows."""
     shares = project_to_simplex(table.counts, total) / total
-    apart = np.abs(shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))).sum() / 2
+    axes = range(shares.ndim)
+    levels = [shares.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    apart = np.abs(shares - math.prod(np.ix_(*levels))).sum() / 2
     return float(apart) - shares.size * definition.mean_size(table.variance) / (2 * total)
 
 
-def _pairs(tables: Sequence[Table], domain: Domain) -> Iterator[Part]:
+def _parts(tables: Sequence[Table], domain: Domain, ways: int) -> Iterator[Part]:
     for place, table in enumerate(tables):
+        if 2 < len(table.variables) <= ways:
+            yield place, table
+            continue
         for pair in combinations(table.variables, 2):
             yield place, table.project(pair, domain)
 
 
 def _in_order_of_strength(parts: Sequence[Part], total: int, definition: PrivacyDefinition) -> list[Variables]:
-    """The pairs that rise above their noise, the strongest first; a pair counted twice takes its better rank."""
+    """The parts that rise above their noise, the strongest first; one that was counted twice takes its better rank."""
     strengths = [strength(part, total, definition) for _, part in parts]
     order = sorted(range(len(parts)), key=lambda place: -strengths[place])
     return list(dict.fromkeys(parts[place][1].variables for place in order if strengths[place] > 0))
 
 
-def _cliques(pairs: Sequence[Variables], domain: Domain, room: int) -> list[Variables]:
-    """Grow a model pair by pair and return its cliques, leaving out pairs for which it has no room.
+def _cliques(parts: Sequence[Variables], domain: Domain, numbers: int) -> list[Variables]:
+    """Grow a model part by part and return its cliques, leaving out parts for which it has no room.
 
-    The first pair always fits. Growth ends when as many consecutive pairs did not fit as there are variables.
+    The first part always fits. Growth ends when as many consecutive parts did not fit as there are variables.
     """
     sizes = domain.sizes[: domain.count]
-    taken, refused = list(pairs[:1]), 0
+    taken, refused = list(parts[:1]), 0
     found = maximal_cliques(sizes, taken)
-    for pair in pairs[1:]:
-        if any(set(pair) <= set(clique) for clique in found):
+    for part in parts[1:]:
+        if any(set(part) <= set(clique) for clique in found):
             continue
-        larger = maximal_cliques(sizes, [*taken, pair])
-        fits = sum(cells(sizes, clique) for clique in larger) <= room
+        larger = maximal_cliques(sizes, [*taken, part])
+        fits = sum(cells(sizes, clique) for clique in larger) <= numbers
         refused = 0 if fits else refused + 1
         if fits:
             found = larger
-            taken.append(pair)
+            taken.append(part)
         elif refused == domain.count:
             break
     return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.model.estimation import GraphicalModel, Weighted, fit
-from protocol.model.evidence import ModelEvidence, select_evidence
+from protocol.model.evidence import ModelEvidence, Room, select_evidence
 from protocol.model.junction_tree import Array, elimination
 from protocol.model.rare_categories import Merging
 from protocol.model.systematic_sampling import draw_rows
@@ -39,8 +39,10 @@ class RunModel:
             yield [c.astype(np.min_scalar_type(size - 1)) for c, size in zip(spread, sizes, strict=True)]
 
 
-def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int) -> RunModel:
-    """Fit the model of a run to its tables; `total` is the public number of rows, `room` the most numbers it holds.
+def model_of(
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: Room
+) -> RunModel:
+    """Fit the model of a run to its tables; `total` is the public number of rows.
 
     The model's variables are those of the plan. Its codes are those of each variable's coarsest generalisation.
     """
@@ -58,7 +60,7 @@ def model_of(tables: Sequence[Table], domain: Domain, total: int, definition: Pr
 
 
 def network_of(
-    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: Room
 ) -> Network:
     """Express the model's structure as a network.
 
@@ -74,7 +76,7 @@ def network_of(
 
 
 def _evidence(
-    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: int
+    tables: Sequence[Table], domain: Domain, total: int, definition: PrivacyDefinition, room: Room
 ) -> ModelEvidence:
     """Evidence from the tables of several variables, over merged categories."""
     small = Domain.of_sizes(domain.coarse_sizes)

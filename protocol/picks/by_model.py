@@ -1,10 +1,10 @@
-"""Private choice guided by the model: a party picks a pair that the model reproduces badly on the party's own rows.
+"""Private choice guided by the model: a party picks a set that the model reproduces badly on the party's own rows.
 
 It does not know which party is asked when, or how the budget was divided. The argument is in `scores.md` (score M).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -34,15 +34,27 @@ def sensitivity(rows: int) -> int:
     return math.ceil(_STEPS_PER_ROW * (1 + tolerance(rows) / 2)) + 1
 
 
+def worth_offering(sizes: Sequence[int], among: Sequence[Variables], rows: int, noise: float) -> list[Variables]:
+    """Those of the sets that could gain anything by public numbers: noise would misplace fewer rows than there are."""
+    return [one for one in among if _price(math.prod(sizes[v] for v in one), noise) < rows * _STEPS_PER_ROW]
+
+
 class Judge:
     """Judge of options on one party's rows. Each option is counted once, however often it is offered."""
 
-    def __init__(self, rows: Rows, reference: Rows, noise: float) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        reference: Rows,
+        noise: float,
+        matters: Callable[[Variables], bool] = lambda _variables: True,
+    ) -> None:
         """Compare `rows` with `reference`, whose codes are those of each variable's coarsest generalisation.
 
-        `noise` is the mean absolute noise that a cell of the measured table would get, in rows of this party.
+        `noise` is the mean absolute noise that a cell of the measured table would get, in rows of this party. The
+        scores of sets that do not matter are halved, which moves none of them further than its sensitivity.
         """
-        self._rows, self._reference, self._noise = rows, reference, noise
+        self._rows, self._reference, self._noise, self._matters = rows, reference, noise, matters
         self._scores: dict[Variables, int] = {}
 
     def pick(self, options: Sequence[Variables], epsilon: Fraction, mechanism: Choice, stream: Stream) -> Variables:
@@ -59,12 +71,13 @@ class Judge:
     def scores(self, options: Sequence[Variables]) -> Counts:
         new = [option for option in options if option not in self._scores]
         found = gains(self._rows, self._reference, new, self._noise)
+        found //= np.array([1 if self._matters(option) else 2 for option in new], dtype=np.int64)
         self._scores |= dict(zip(new, found.tolist(), strict=True))
         return np.array([self._scores[option] for option in options], dtype=np.int64)
 
 
 def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: float) -> Counts:
-    """The rows that the reference misplaces in each pair's table, minus the rows still misplaced after measuring it.
+    """The rows that the reference misplaces in each set's table, minus the rows still misplaced after measuring it.
 
     The first is half the distance to the nearest reference with other levels, in steps of the grid. The second follows
     from public numbers: the noise of the measured table. A variable alone stands for measuring nothing, and its gain is
@@ -72,8 +85,8 @@ def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: floa
     """
     found = np.zeros(len(options), dtype=np.int64)
     places = [place for place, variables in enumerate(options) if len(variables) > 1]
-    own = rows.tables([rows.domain.coarsest(options[place]) for place in places])
-    expected = reference.tables([options[place] for place in places])
+    own = map(_as_pair, rows.tables([rows.domain.coarsest(options[place]) for place in places]))
+    expected = [*map(_as_pair, reference.tables([options[place] for place in places]))]
     # Overflow safety: there are at most 2 * 10^9 rows, so both products and their difference stay below 2^51.
     apart = [
         (counts * REFERENCE_ROWS - other * rows.count) / REFERENCE_ROWS
@@ -82,9 +95,20 @@ def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: floa
     blurs = [_chance(other, rows.count) for other in expected]
     found_apart = distances(apart, list(map(_levels, expected)), blurs, tolerance(rows.count))
     for place, distance, other in zip(places, found_apart.tolist(), expected, strict=True):
-        penalty = math.ceil(_WORTH * other.size * noise / 2 * _STEPS_PER_ROW)
-        found[place] = math.floor(distance / 2 * _STEPS_PER_ROW) - penalty
+        found[place] = math.floor(distance / 2 * _STEPS_PER_ROW) - _price(other.size, noise)
     return found
+
+
+def _price(cells: int, noise: float) -> int:
+    """What the noise of a measured table takes off its gain, in steps of the grid."""
+    return math.ceil(_WORTH * cells * noise / 2 * _STEPS_PER_ROW)
+
+
+def _as_pair(table: Counts) -> Counts:
+    """A table of three or more variables as one of two: the variable with the most categories, and all others."""
+    if table.ndim < 3:
+        return table
+    return np.moveaxis(table, int(np.argmax(table.shape)), -1).reshape(-1, max(table.shape))
 
 
 def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
@@ -93,17 +117,20 @@ def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
     return [(child, *parent) for child in outside for parent in [(), *((p,) for p in placed)]]
 
 
-def admissible_pairs(
-    sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables], room: int
+def admissible(
+    sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables], numbers: int
 ) -> list[Variables]:
-    """Those of the pairs for which a model of the taken tables has room, and which are not taken yet."""
-    now, held = model_cells(sizes, taken), {tuple(sorted(pair)) for pair in taken}
-    # Adding one variable of the pair to every clique gives a model that holds the pair. Often there is room for that.
+    """Those of the sets for which a model of the taken tables has room, and which are not taken yet."""
+    now, held = model_cells(sizes, taken), {tuple(sorted(one)) for one in taken}
+    # Adding all variables of the set but one to every clique gives a model that holds it. Often there is room for that.
     return [
-        pair
-        for pair in among
-        if pair not in held
-        and (now * min(sizes[v] for v in pair) <= room or model_cells(sizes, [*taken, pair]) <= room)
+        one
+        for one in among
+        if one not in held
+        and (
+            now * math.prod(sorted(sizes[v] for v in one)[:-1]) <= numbers
+            or model_cells(sizes, [*taken, one]) <= numbers
+        )
     ]
 
 
@@ -123,4 +150,4 @@ def _levels(reference: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 def span(rows: int, cells: int, noise: float) -> int:
     """A bound on the largest minus the smallest score, over tables of at most so many cells."""
-    return math.ceil(_STEPS_PER_ROW * (rows + tolerance(rows) + _WORTH * cells * noise / 2)) + 2
+    return math.ceil(_STEPS_PER_ROW * (rows + tolerance(rows))) + _price(cells, noise) + 2

@@ -163,7 +163,8 @@ def _tuned(
         [member.rows for member in members],
         chosen["rows_per_person"] * chosen.get("parties_per_person", 1),
     )
-    found = tuned(method, sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"])
+    ways = chosen.get("ways", 2)
+    found = tuned(method, sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"], ways)
     views = chosen.get("views", found.views)
     values = {"views": views, "further": found.further, "split": found.split(budget)}
     values |= {"rounds": found.rounds} if method == "guided" else {}

@@ -30,6 +30,7 @@ def reasons(terms: Terms) -> tuple[str, ...]:
     return (
         *_recommendation(plan),
         _about_budget(terms),
+        *_about_use(plan),
         *_about_edges(terms),
         *_about_size(terms),
         _sentence(_division(plan)),
@@ -74,6 +75,17 @@ def _about_budget(terms: Terms) -> str:
         return "The budget is divided as requested, not as tuned to this schema."
     counted = "" if terms.domain.count < 2 else f"{_what_is_counted(plan)} "
     return f"{counted}{_sentence(found.why)}"
+
+
+def _about_use(plan: Plan) -> Iterator[str]:
+    """Say what follows from what the table is for."""
+    if plan.target:
+        yield f"Private choices count sets of columns for {plan.target} in full, and others half."
+    if plan.ways > 2:
+        yield (
+            "Sets of three columns are offered too, and picked where their dependence is worth their noise: that finds "
+            "what shows in no pair, and leaves less for pairs."
+        )
 
 
 def _about_edges(terms: Terms) -> Iterator[str]:
@@ -137,7 +149,7 @@ def _five_phases(plan: Plan) -> str:
 def _tuning(terms: Terms) -> Tuning:
     plan, sizes = terms.plan, terms.domain.sizes[: terms.domain.count]
     budget, rows = sum(plan.split, Fraction(0)), [member.rows for member in plan.members]
-    return tuned(plan.method, sizes, rows, plan.in_sums(budget), plan.definition, plan.insiders)
+    return tuned(plan.method, sizes, rows, plan.in_sums(budget), plan.definition, plan.insiders, plan.ways)
 
 
 def _is_of(plan: Plan, found: Tuning) -> bool:

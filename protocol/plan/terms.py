@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from protocol.model.evidence import Room
 from protocol.network.limits import Limits
 from protocol.network.workload import affordable, bearable
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
+from protocol.plan.targets import targets_of
 from protocol.plan.tuning import room_of_model
 from protocol.privacy.usefulness import useful_cells, useful_degree
-from protocol.tables.domain import Domain
+from protocol.tables.domain import Domain, Variables
 from protocol.tables.encoding import Block, Encoding
 from protocol.tables.schema import Schema
 from protocol.views.cover import LARGEST_VIEW, Cover, cover, single_views
@@ -72,17 +74,27 @@ class Terms:
         return single_views(self.domain.sizes[: self.domain.count], self.plan.cover_budgets)
 
     @cached_property
-    def model_room(self) -> int:
-        """The most numbers that the model of all tables holds."""
+    def targets(self) -> tuple[frozenset[int], ...]:
+        """The sets of variables that matter most; none if all matter alike."""
+        return targets_of(self.plan.target, self.schema.names)
+
+    def matters(self, variables: Variables) -> bool:
+        """Whether the table is for this set: it holds a target, or lies in one."""
+        return not self.targets or any(one <= set(variables) or one >= set(variables) for one in self.targets)
+
+    @cached_property
+    def model_room(self) -> Room:
+        """What the model of all tables may hold."""
         plan, sizes = self.plan, self.domain.sizes[: self.domain.count]
         shared = plan.in_sums(sum(plan.split, Fraction(0)))
-        return room_of_model(sizes, [member.rows for member in plan.members], shared, plan.definition, plan.insiders)
+        rows = [member.rows for member in plan.members]
+        return Room(room_of_model(sizes, rows, shared, plan.definition, plan.insiders), plan.ways)
 
     @cached_property
     def limits(self) -> Limits:
         """Limits on the size of a family of the network. Score M weighs noise itself, so only size limits its pairs."""
         if self.plan.picks_pairs:
-            return Limits(cells=None if self.domain.is_binary else LARGEST_VIEW, degree=1)
+            return Limits(cells=None if self.domain.is_binary else LARGEST_VIEW, degree=self.plan.ways - 1)
         wanted = self._limits(
             self.plan.total_rows, self.plan.in_sums(self.plan.split[-1]), self.plan.theta, self.plan.degree
         )

@@ -52,14 +52,20 @@ def tuned(
     budget: Fraction,
     definition: PrivacyDefinition,
     insiders: int,
+    ways: int = 2,
 ) -> Tuning:
     """Division of the budget over the phases, assuming noise mode `distributed` if any party is no insider."""
-    found = _guided(sizes, rows, budget, definition, insiders)
+    found = _guided(sizes, rows, budget, definition, insiders, ways)
     return found if method == "guided" or len(sizes) < 2 else _in_turns(found, len(sizes), rows, budget, definition)
 
 
 def _guided(
-    sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
+    sizes: Sequence[int],
+    rows: Sequence[int],
+    budget: Fraction,
+    definition: PrivacyDefinition,
+    insiders: int,
+    ways: int,
 ) -> Tuning:
     total, count = sum(rows), len(sizes)
     shares_of_noise = _shares_of_noise(len(rows), insiders)
@@ -67,7 +73,7 @@ def _guided(
         return Tuning("single", _shares(1, 0, 0, 1), (0,) * len(rows), "a single column has no relationships to model")
     for_views = _parts_for_views(count, budget, definition)
     expected = pair_error(sizes, total, budget * Fraction(for_views, for_views + 1), definition, shares_of_noise)
-    if expected <= _VIEWS_PAY:
+    if expected <= _VIEWS_PAY and ways == 2:
         why = f"views count every pair to within {expected:.3f} of the rows, so no network has to be picked privately"
         return Tuning("pairs", _shares(for_views, 0, 0, 1), (0,) * len(rows), why)
     blur = _blur(sizes, total, budget, definition, shares_of_noise)

@@ -4,6 +4,7 @@ It does not know rows. Every refusal is one sentence that says what was found, w
 """
 
 from fractions import Fraction
+from math import comb
 from typing import get_args
 
 from crypto.errors import MalformedKey, NoiseOutOfReach
@@ -14,6 +15,7 @@ from protocol.errors import CURATOR, PlanError, PriceError
 from protocol.network.limits import Limits
 from protocol.options import Update
 from protocol.plan.plan import Plan
+from protocol.plan.targets import targets_of
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout
 from protocol.privacy.usefulness import useful_degree
@@ -29,6 +31,7 @@ MOST_IN_TURNS = 4  # pairs picked in all turns, for each variable
 FEWEST_MEMBERS, MOST_MEMBERS = 2, 1000
 MOST_CHARGES = 1 << 18  # members times variables: a method may have a step for every variable, which charges everybody
 MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
+MOST_SETS = 25_000  # of three attributes: a minute of work for 10^5 rows
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
@@ -54,6 +57,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS, fewest:
     domain = Encoding.of(counted(schema, plan.edges), plan.encoding).domain
     _check_size(plan, domain)
     _check_method(plan, domain)
+    _check_sets(plan, schema)
     terms = terms_of(plan, schema)
     _check_prices(terms)
     _check_degree(terms)
@@ -155,6 +159,24 @@ def _check_edges(plan: Plan, schema: Schema) -> None:
         raise PlanError(
             "edges are found before the first pass over whole attributes: choose method dp-subn or guided with "
             "encoding native and a budget for their first phase, or no part for edges"
+        )
+
+
+def _check_sets(plan: Plan, schema: Schema) -> None:
+    """Refuse targets and sets of three where nothing is picked by them, and more sets than can be looked at."""
+    if plan.target and not plan.picks_pairs:
+        raise PlanError("a target is for private choices by score M: choose method guided, or leave the target out")
+    if plan.ways == 2:
+        targets_of(plan.target, schema.names)
+        return
+    if plan.method != "guided" or plan.views != "single":
+        raise PlanError("sets of three are picked by method guided with views=single alone: choose these, or ways=2")
+    found, count = targets_of(plan.target, schema.names), len(schema.attributes)
+    offered = sum(1 if len(one) > 2 else comb(count - len(one), 3 - len(one)) for one in found) or comb(count, 3)
+    if offered > MOST_SETS:
+        raise PlanError(
+            f"{offered:,} sets of three would have to be looked at, at most {MOST_SETS:,} can be: give a target, leave "
+            "attributes out of the schema, or choose ways=2"
         )
 
 

@@ -5,7 +5,7 @@ It does not know how pairs are scored (`protocol.picks.by_model`).
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations
 
 from protocol.messages.tasks import Place
 from protocol.plan.plan import Plan
@@ -49,4 +49,7 @@ class Further(PickPairs):
     label = "Further pairs"
 
     def offered(self, terms: Terms, _task: Place) -> Sequence[Variables]:
-        return list(combinations(range(terms.domain.count), 2))
+        """Every pair, and larger sets that matter."""
+        variables = range(terms.domain.count)
+        larger = chain.from_iterable(combinations(variables, ways) for ways in range(3, terms.plan.ways + 1))
+        return [*combinations(variables, 2), *filter(terms.matters, larger)]

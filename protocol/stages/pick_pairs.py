@@ -13,7 +13,7 @@ from crypto.randomness import Stream
 from protocol.errors import FailedCheck
 from protocol.messages.tasks import Place, Placed, Reply, Task
 from protocol.network.network import Family
-from protocol.picks.by_model import NOTHING, admissible_pairs
+from protocol.picks.by_model import NOTHING, admissible, worth_offering
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
@@ -21,7 +21,16 @@ from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.picked_tables import counts_network, picked_pairs
-from protocol.stages.picking import Picks, check_place, families_of, judge_of, pick_by_model, wire_families
+from protocol.stages.picking import (
+    Options,
+    Picks,
+    check_place,
+    families_of,
+    judge_of,
+    own_noise,
+    pick_by_model,
+    wire_families,
+)
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 
@@ -29,7 +38,7 @@ from protocol.tables.domain import Variables
 class PickPairs(Picks):
     @abstractmethod
     def offered(self, terms: Terms, task: Place) -> Sequence[Variables]:
-        """The pairs among which the party picks, whether or not they were picked before."""
+        """The pairs or larger sets among which the party picks, whether or not they were picked before."""
 
     def most_picks(self, plan: Plan, party: int) -> int:
         return plan.further[party]
@@ -43,12 +52,14 @@ class PickPairs(Picks):
         found = tuple(tuple(sorted((child, *parents))) for child, parents in reply.families)
         taken = picked_pairs(known.families if counts_network(terms.plan) else (), known.further)
         if len(found) > terms.plan.further[party]:
-            raise FailedCheck(culprit, f"picked {len(found)} pairs, expected at most {terms.plan.further[party]}")
-        pairs = tuple(pair for pair in found if pair != NOTHING)
-        for pair in pairs:
-            if len(set(pair)) != 2 or max(pair) >= terms.domain.count or pair in taken or pairs.count(pair) > 1:
-                raise FailedCheck(culprit, f"picked {pair}, which is not a new pair of variables")
-        return replace(known, further=(*known.further, *pairs))
+            raise FailedCheck(culprit, f"picked {len(found)} sets, expected at most {terms.plan.further[party]}")
+        sets = tuple(one for one in found if one != NOTHING)
+        for one in sets:
+            if not 1 < len(set(one)) == len(one) <= terms.plan.ways or max(one) >= terms.domain.count:
+                raise FailedCheck(culprit, f"picked {one}, which is no set of at most {terms.plan.ways} variables")
+            if one in taken or sets.count(one) > 1:
+                raise FailedCheck(culprit, f"picked {one}, which is picked already")
+        return replace(known, further=(*known.further, *sets))
 
     def check(self, state: PartyState, step: Step, task: Task) -> None:
         assert isinstance(task, Place)
@@ -56,15 +67,19 @@ class PickPairs(Picks):
 
     def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
         assert isinstance(task, Place)
-        terms, judge = state.terms, judge_of(state, step, task, rows)
+        judge, options = judge_of(state, step, task, rows), self.options(state.terms, step, task, rows.count)
+        picks = state.terms.plan.further[state.me]
+        found = pick_by_model(state.terms, judge, [], picks, step.budget, options, stream)
+        return state, Placed(plan=state.terms.plan_hash, step=step.name, families=wire_families(found))
+
+    def options(self, terms: Terms, step: Step, task: Place, rows: int) -> Options:
+        """What a party with so many rows picks from: nothing, and the sets that are worth it and find room."""
         sizes = terms.domain.with_merged(task.merged).coarse_sizes
         taken = picked_pairs(families_of(task) if counts_network(terms.plan) else (), task.further)
-        among = self.offered(terms, task)
+        among = worth_offering(sizes, self.offered(terms, task), rows, own_noise(terms, step, rows))
 
         def options(found: Sequence[Family]) -> list[Variables]:
             chosen = [*taken, *(family.variables for family in found)]
-            return [NOTHING, *admissible_pairs(sizes, chosen, among, terms.model_room)]
+            return [NOTHING, *admissible(sizes, chosen, among, terms.model_room.numbers)]
 
-        picks = terms.plan.further[state.me]
-        found = pick_by_model(terms, judge, [], picks, step.budget, options, stream)
-        return state, Placed(plan=terms.plan_hash, step=step.name, families=wire_families(found))
+        return options

@@ -5,7 +5,7 @@ It does not know how pairs are picked, or by which party.
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import isqrt
+from math import isqrt, prod
 
 from protocol.errors import CURATOR, FailedCheck
 from protocol.messages.tasks import Count, Reply, Task
@@ -72,7 +72,7 @@ def _smallest_share(terms: Terms) -> int:
     plan, sizes = terms.plan, sorted((1, *terms.domain.sizes))
     if plan.table_budgets == "equal":
         return 1
-    largest = sizes[-1] * (sizes[-2] if plan.split[1] else 1)
+    largest = prod(sizes[-plan.ways :]) if plan.split[1] else sizes[-1]
     smallest = min(2, sizes[1]) if plan.merging else sizes[1]
     return min(SMALLEST_SHARE, isqrt(-(-largest // smallest) - 1) + 1)
 

@@ -87,14 +87,14 @@ def check_place(state: PartyState, step: Step, task: Place, expected: int) -> No
     _check_guide(state.terms, step, task)
 
 
-def _check_further(terms: Terms, step: Step, pairs: Sequence[Variables]) -> None:
+def _check_further(terms: Terms, step: Step, sets: Sequence[Variables]) -> None:
     most = max(1, terms.plan.guided_rounds) * sum(terms.plan.further)
-    if len(pairs) > most or len(set(pairs)) < len(pairs):
+    if len(sets) > most or len(set(sets)) < len(sets):
         raise FailedCheck(
-            CURATOR, f"sent {len(pairs)} further pairs in {step.name!r}, expected at most {most}, all different"
+            CURATOR, f"sent {len(sets)} further sets in {step.name!r}, expected at most {most}, all different"
         )
-    if any(len(pair) != 2 or pair[0] == pair[1] or max(pair) >= terms.domain.count for pair in pairs):
-        raise FailedCheck(CURATOR, f"sent further pairs in {step.name!r} that are not pairs of variables")
+    if any(not 1 < len(set(one)) == len(one) <= terms.plan.ways or max(one) >= terms.domain.count for one in sets):
+        raise FailedCheck(CURATOR, f"sent further sets in {step.name!r} that are not sets of variables")
 
 
 def _check_guide(terms: Terms, step: Step, task: Place) -> None:
@@ -104,7 +104,7 @@ def _check_guide(terms: Terms, step: Step, task: Place) -> None:
             raise FailedCheck(CURATOR, f"sent a model with {step.name!r}, which this plan's score does not use")
         return
     check_merged(terms, step, task.merged)
-    problem = guide_problem(terms.domain.with_merged(task.merged), task, terms.model_room)
+    problem = guide_problem(terms.domain.with_merged(task.merged), task, terms.model_room.numbers)
     if problem:
         raise FailedCheck(CURATOR, f"sent with {step.name!r} {problem}")
 
@@ -163,8 +163,13 @@ def pick_by_score(
 def judge_of(state: PartyState, step: Step, task: Place, rows: Rows) -> Judge:
     """The judge of score M, which compares the party's rows with rows of the model in the task."""
     terms = state.terms
-    noise = coming_noise(terms, step) * rows.count / terms.plan.total_rows
-    return Judge(rows.over(terms.domain.with_merged(task.merged)), reference_of(terms, task), noise)
+    own = rows.over(terms.domain.with_merged(task.merged))
+    return Judge(own, reference_of(terms, task), own_noise(terms, step, rows.count), terms.matters)
+
+
+def own_noise(terms: Terms, step: Step, rows: int) -> float:
+    """Mean size of the noise in a cell of the next pass, as much of it as falls to a party with so many rows."""
+    return coming_noise(terms, step) * rows / terms.plan.total_rows
 
 
 def pick_by_model(

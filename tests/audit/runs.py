@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from protocol.messages.tasks import Learned, Place, Placed, Reply, Task
 from protocol.network.network import Family
 from protocol.network.parent_sets import candidates
-from protocol.picks.by_model import NOTHING, admissible_pairs, sensitivity, tree_options
+from protocol.picks.by_model import sensitivity, tree_options
 from protocol.picks.by_score import family_scores
 from protocol.picks.scores import scoring
 from protocol.plan.step import Step
@@ -27,7 +27,6 @@ from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
 from protocol.stages.party_state import PartyState
 from protocol.stages.pick_pairs import PickPairs
-from protocol.stages.picked_tables import counts_network, picked_pairs
 from protocol.stages.picking import families_of, judge_of
 from protocol.stages.registry import stage_of
 from protocol.tables.counting import Rows
@@ -42,7 +41,7 @@ from tests.support.small_runs import Driver, layout_of, terms_of
 INSIDER, ATTACKED = 0, 1
 DELTA = Fraction(1, 50)
 EPSILON = 3
-SLOW = ("guided", "turns")  # a model is fitted before every pick
+SLOW = ("guided", "sets of three", "turns")  # a model is fitted before every pick
 RUNS, SLOW_RUNS = 10, 4  # of a batch, on each table
 SCHEMA = Schema.parse(
     {"attributes": [{"name": name, "kind": "categorical", "values": ["no", "yes"]} for name in "abc"]}
@@ -54,6 +53,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "papers": {"preset": "paper", "encoding": "native", "update": "accumulate", "score": "R"},
     "independent": {"method": "independent", "preset": "paper", "score": "I"},
     "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
+    "sets of three": {"method": "guided", "ways": 3, "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "turns": {"update": "turns"},
 }
 
@@ -165,13 +165,9 @@ class Attack:
     def options(self, step: Step, task: Place, before: Sequence[Family]) -> Sequence[Variables]:
         if step.stage == "initial":
             return tree_options(self.terms.domain.count, [family.child for family in before])
-        sizes = self.terms.domain.with_merged(task.merged).coarse_sizes
-        former, stage = families_of(task), stage_of(self.terms, step)
+        stage = stage_of(self.terms, step)
         assert isinstance(stage, PickPairs)
-        taken = picked_pairs(former if counts_network(self.terms.plan) else (), task.further)
-        now = [one.variables for one in before[len(former) :]]
-        room, among = self.terms.model_room, stage.offered(self.terms, task)
-        return [NOTHING, *admissible_pairs(sizes, [*taken, *now], among, room)]
+        return stage.options(self.terms, step, task, self.rows[0].count)(before[len(families_of(task)) :])
 
 
 def whole_run(method: str, privacy: str, person: Person = ONE_ROW) -> Quantity:

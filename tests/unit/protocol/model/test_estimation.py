@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from protocol.model.estimation import Weighted, fit
+from protocol.model.evidence import Room
 from protocol.model.run_model import model_of, network_of
 from protocol.privacy.mechanisms import PURE
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table
 
-ROOM = 1 << 15
+ROOM = Room(1 << 15)
 SIZES = (2, 3, 4)
 
 
@@ -90,7 +91,7 @@ def test_every_table_speaks_for_its_single_variables_even_where_none_of_its_pair
     tables = [
         Table((0, a, a + 1), cells + random.normal(size=(2, 2, 2)) * deviation, deviation**2) for a in range(1, 8)
     ]
-    found = model_of(tables, domain, rows, PURE, 0).model.shares((0,))
+    found = model_of(tables, domain, rows, PURE, Room(0)).model.shares((0,))
     both = [table.counts.sum(axis=(1, 2)) / rows for table in tables]
     answers = [(first + 1 - second) / 2 for first, second in both]  # as there are exactly so many rows
     assert found[0] == pytest.approx(np.mean(answers), abs=5e-3)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.model import evidence as hearing
-from protocol.model.evidence import select_evidence
+from protocol.model.evidence import Room, select_evidence
 from protocol.model.junction_tree import JunctionTree, cells
 from protocol.privacy.mechanisms import PURE
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table
 
-ROOM = 1 << 15
+ROOM = Room(1 << 15)
 STRONG = np.array([[40.0, 10.0], [10.0, 40.0]])
 
 
@@ -26,8 +26,8 @@ def test_no_model_grows_beyond_what_is_bearable():
     count = 26
     tables = [Table(pair, STRONG, 0.1) for pair in combinations(range(count), 2)]
     found = select_evidence(tables, Domain.of_sizes((2,) * count), 100, PURE, ROOM)
-    assert count - 1 < len(found.pairs) < len(tables)
-    assert size_of(found, (2,) * count) <= ROOM
+    assert count - 1 < len(found.held) < len(tables)
+    assert size_of(found, (2,) * count) <= ROOM.numbers
 
 
 def test_stronger_pairs_of_views_come_first_and_weak_ones_only_where_they_lie_in_a_clique_anyway():
@@ -38,10 +38,10 @@ def test_stronger_pairs_of_views_come_first_and_weak_ones_only_where_they_lie_in
         whole[index] += 2000 * np.eye(2)
     weak = Table(tuple(range(count)), whole, 100.0)
     found = select_evidence([weak], Domain.of_sizes((2,) * count), int(whole.sum()), PURE, ROOM)
-    assert {(0, 1), (0, 2), (1, 2)} <= {pair.variables for _, pair in found.pairs}
+    assert {(0, 1), (0, 2), (1, 2)} <= {pair.variables for _, pair in found.held}
     assert any({0, 1, 2} <= set(clique) for clique in found.cliques)
     for pair in combinations(range(count), 2):
-        assert (pair in {part.variables for _, part in found.pairs}) == any(set(pair) <= set(c) for c in found.cliques)
+        assert (pair in {part.variables for _, part in found.held}) == any(set(pair) <= set(c) for c in found.cliques)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
@@ -71,7 +71,7 @@ def test_growing_ends_where_nothing_fits_any_more(monkeypatch):
     counted = hearing.maximal_cliques
     monkeypatch.setattr(hearing, "maximal_cliques", lambda *asked: tried.append(1) or counted(*asked))
     tables = [Table(pair, STRONG, 0.1) for pair in combinations(range(count), 2)]
-    found = select_evidence(tables, Domain.of_sizes((2,) * count), 100, PURE, 8 * count)
+    found = select_evidence(tables, Domain.of_sizes((2,) * count), 100, PURE, Room(8 * count))
     assert size_of(found, (2,) * count) <= 8 * count
     assert len(tried) < len(tables) / 2
 
@@ -82,8 +82,8 @@ def test_of_too_many_pairs_the_strongest_are_held_whether_they_were_counted_alon
     view[0, 0, 0] = view[1, 1, 1] = 50.0  # over 3, 4 and 5
     tables = [*(Table(pair, weak, 0.1) for pair in combinations(range(5), 2) if pair != (3, 4))]
     tables += [Table((0, 5), STRONG, 0.1), Table((3, 4, 5), view, 0.1)]
-    found = select_evidence(tables, Domain.of_sizes((2,) * 6), 100, PURE, 24)
-    held = {pair.variables for _, pair in found.pairs}
+    found = select_evidence(tables, Domain.of_sizes((2,) * 6), 100, PURE, Room(24))
+    held = {pair.variables for _, pair in found.held}
     assert {(0, 5), (3, 4), (3, 5), (4, 5)} <= held
     assert size_of(found, (2,) * 6) <= 24
 
@@ -91,4 +91,4 @@ def test_of_too_many_pairs_the_strongest_are_held_whether_they_were_counted_alon
 def test_pairs_that_one_model_can_hold_are_all_held_however_weak():
     weak = np.full((2, 2), 25.0)
     tables = [Table(pair, weak, 1e4) for pair in ((0, 1), (1, 2), (0, 3))]
-    assert len(select_evidence(tables, Domain.of_sizes((2,) * 4), 100, PURE, ROOM).pairs) == 3
+    assert len(select_evidence(tables, Domain.of_sizes((2,) * 4), 100, PURE, ROOM).held) == 3

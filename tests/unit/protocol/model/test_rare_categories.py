@@ -204,12 +204,12 @@ def test_a_model_that_is_none_is_refused(change, complaint):
 @pytest.mark.parametrize(
     ("further", "complaint"),
     [
-        (((0, 2, 2),), "further pairs in 'further/1' that are not pairs of variables"),
-        (((0, 1, 0),), "further pairs in 'further/1' that are not pairs of variables"),
-        (((1, 1),), "further pairs in 'further/1' that are not pairs of variables"),
-        (((0, 9),), "further pairs in 'further/1' that are not pairs of variables"),
-        (((0, 1), (0, 2)), "2 further pairs in 'further/1', expected at most 1, all different"),
-        (((0, 1),) * 2, "2 further pairs in 'further/1', expected at most 1, all different"),
+        (((0, 2, 2),), "further sets in 'further/1' that are not sets of variables"),
+        (((0, 1, 0),), "further sets in 'further/1' that are not sets of variables"),
+        (((1, 1),), "further sets in 'further/1' that are not sets of variables"),
+        (((0, 9),), "further sets in 'further/1' that are not sets of variables"),
+        (((0, 1), (0, 2)), "2 further sets in 'further/1', expected at most 1, all different"),
+        (((0, 1),) * 2, "2 further sets in 'further/1', expected at most 1, all different"),
     ],
 )
 def test_further_pairs_are_pairs_and_no_more_than_were_picked(further, complaint):
@@ -222,7 +222,9 @@ def test_a_model_larger_than_any_is_refused_before_it_is_looked_at():
     sizes = (400, 400, 400)
     terms = terms_of(wide(*sizes), (20000, 20000), 100, method="guided", noise="local")
     task = Place(plan="0" * 64, step="initial/1", families=(), cliques=((0, 1, 2),), parents=(0,))
-    assert guide_problem(terms.domain, task, terms.model_room).startswith("a model of 64000000 numbers, expected at most 1")
+    assert guide_problem(terms.domain, task, terms.model_room.numbers).startswith(
+        "a model of 64000000 numbers, expected at most 1"
+    )
 
 
 def test_pairs_too_large_for_a_table_are_not_picked(monkeypatch):
