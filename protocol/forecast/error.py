@@ -26,6 +26,7 @@ from protocol.plan.typical_tables import (
 )
 
 FACTOR = 1.5  # within which a prediction is meant to hold for a table whose evenness and dependence are as assumed
+_BELOW = 2.0  # the same at the low end: a table whose pairs hardly depend on each other is easier than assumed
 _HIDDEN = 2.5  # a cell whose share of the rows is below this multiple of its noise is not seen
 # What tables may be instead of usual: with these strengths (of pairs in general, and of two-valued attributes), or with
 # rows that fall into categories this evenly or unevenly.
@@ -36,7 +37,7 @@ _OTHERS = (
     Assumed(fall=5.0),
 )
 _SLIGHT = 0.001  # an error that is added to both ends of a range: runs of one plan differ by as much
-_WIDEST = 6.0  # the high end of a range that is told is at most so many times the low end
+_WIDEST = 7.0  # the high end of a range that is told is at most so many times the low end
 _SMALL = 0.01  # a range that ends below this error is told, however wide
 
 
@@ -72,13 +73,13 @@ def predicted(terms: Terms) -> Prediction:
 
 
 def _range(terms: Terms, evidence: Sequence[Evidence], whole: float) -> tuple[float, float]:
-    """The range of the error: the effects of all assumptions, and FACTOR, add up as roots of squares of logarithms."""
+    """The range of the error: the effects of all assumptions, and a factor, add up as roots of squares of logarithms."""
     without = _error(terms, evidence, USUAL, is_rounded=False)[0]
     found = [without, *(_error(terms, evidence, other)[0] for other in _OTHERS)]
     by_strength, by_fall = (*found[1:3], whole), (*found[3:5], whole)
     above = [_logarithm(max(one), whole) for one in (by_strength, by_fall)]
     below = [_logarithm(whole, min(one)) for one in (by_strength, by_fall, (without, whole))]
-    low = whole * math.exp(-math.hypot(*below, math.log(FACTOR))) - _SLIGHT
+    low = whole * math.exp(-math.hypot(*below, math.log(_BELOW))) - _SLIGHT
     high = whole * math.exp(math.hypot(*above, math.log(FACTOR))) + _SLIGHT
     return max(0.0, low), min(1.0, high)
 

@@ -19,9 +19,10 @@ from protocol.views.cover import MOST_SEARCHED, Budgets, cover
 Shares = tuple[Fraction, ...]
 # Thresholds of blur: the share of the rows that noise misplaces in a typical pair's table, if one table per variable is
 # counted.
-_RICH, _POOR = 0.031, 0.063
-_TOO_POOR_FOR_ROUNDS = 0.105  # with zcdp; not measured above
-_BLUR_OF_ONE_EACH = 0.02  # with which as many further pairs are counted as there are variables
+_POOR = 0.063
+_RICH_IN_ROUNDS, _TOO_POOR_FOR_ROUNDS = 0.035, 0.105  # with zcdp; not measured above
+_BLUR_OF_ONE_EACH, _BLUR_IN_ROUNDS = 0.02, 0.033  # with which as many further pairs are counted as there are variables
+_ROOMY, _ROOMY_IN_ROUNDS = 0.031, 0.045  # for a model of very many numbers
 _LARGEST_PAIR = 16  # cells; with larger pairs views cannot pay, and the search for them would take long
 _LEAST_FOR_VIEWS, _MOST_FOR_VIEWS = 4, 99  # parts of the budget for views; the last pass gets one part
 _NARROWEST_RATE = Fraction(1, 20_000)  # of Laplace noise in shares
@@ -82,7 +83,7 @@ def _guided(
     if blur > _POOR:
         why = f"{_blurs(blur)}, so single columns get three fifths of the budget and a tree of pairs gets the rest"
         return Tuning("single", _shares(12, 2, 0, 6), (0,) * len(rows), why)
-    further = count if blur <= _BLUR_OF_ONE_EACH else floor(count * _BLUR_OF_ONE_EACH / blur)
+    further = _further(count, blur, _BLUR_OF_ONE_EACH)
     why = f"{_blurs(blur)}, little enough for a tree of pairs and {further} further pairs"
     return Tuning("single", _shares(6, 2, 7, 5), proportional_counts(further, rows), why)
 
@@ -94,7 +95,12 @@ def room_of_model(
     if len(sizes) < 2:
         return _ROOM
     blur = _blur(sizes, sum(rows), budget, definition, _shares_of_noise(len(rows), insiders))
-    return _RICH_ROOM if blur <= _RICH else _ROOM
+    return _RICH_ROOM if blur <= (_ROOMY_IN_ROUNDS if definition.grows_by_root else _ROOMY) else _ROOM
+
+
+def _further(count: int, blur: float, one_each: float) -> int:
+    """The number of further pairs in a round: fewer where noise blurs more, at most one for each variable."""
+    return count if blur <= one_each else floor(count * one_each / blur)
 
 
 def _shares_of_noise(parties: int, insiders: int) -> float:
@@ -155,10 +161,9 @@ def _in_rounds(blur: float, count: int, rows: Sequence[int]) -> Tuning:
     """Division for zcdp, whose noise grows only with the root of the number of parts, so that more rounds pay."""
     if blur > _POOR:
         shares, further, rounds = _shares(5, 2, 7, 6), count // 3, 1
-    elif blur > _RICH:
-        shares, further, rounds = _shares(4, 2, 9, 5), count * 2 // 5, 2
     else:
-        shares, further, rounds = _shares(2, 2, 10, 6), count, 2
+        shares, rounds = _shares(3, 2, 9, 6) if blur > _RICH_IN_ROUNDS else _shares(2, 2, 10, 6), 2
+        further = _further(count, blur, _BLUR_IN_ROUNDS)
     often = "" if rounds == 1 else f" in each of {rounds} rounds"
     why = f"{_blurs(blur)}, little enough for a tree of pairs and {further} further pairs{often}"
     return Tuning("single", shares, proportional_counts(further, rows), why, rounds)

@@ -213,7 +213,7 @@ def test_defaults_of_zcdp():
     assert (pure.privacy, pure.delta) == ("pure", 0)
 
 
-@pytest.mark.parametrize(("epsilon", "rounds", "further"), [("0.2", 1, 0), ("0.8", 1, 2), ("2", 2, 2), ("8", 2, 6)])
+@pytest.mark.parametrize(("epsilon", "rounds", "further"), [("0.2", 1, 0), ("0.8", 1, 2), ("2", 2, 3), ("8", 2, 6)])
 def test_more_budget_pays_for_more_picks_in_more_rounds(epsilon, rounds, further):
     """Six attributes of 20 values: noise misplaces over 10, 6 to 10, 3 to 6 and less than 3 % of a pair's rows."""
     wide = [{"name": name, "kind": "integer", "min": 0, "max": 19} for name in "abcdef"]
