@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from protocol.model.junction_tree import cells, maximal_cliques
+from protocol.model.triangulation import TableGraph, cells
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
@@ -46,8 +46,8 @@ def select_evidence(
 ) -> ModelEvidence:
     """Select the pairs of these tables, over rising variables, that one model can hold."""
     parts = [*_pairs(tables, domain)]
-    # Pairs that were picked one by one always fit: the picks left room for all of them in one model.
-    cliques = maximal_cliques(domain.sizes[: domain.count], [part.variables for _, part in parts])
+    # Pairs that were picked one by one mostly fit: the picks left room for all of them in one model.
+    cliques = TableGraph(domain.sizes[: domain.count], (part.variables for _, part in parts)).cliques()
     if sum(cells(domain.sizes, clique) for clique in cliques) > LARGEST_MODEL:
         cliques = _cliques(_in_order_of_strength(parts, total, definition), domain)
     inside = [set(clique) for clique in cliques]
@@ -80,18 +80,18 @@ def _cliques(pairs: Sequence[Variables], domain: Domain) -> list[Variables]:
 
     The first pair always fits. Growth ends when as many consecutive pairs did not fit as there are variables.
     """
-    sizes = domain.sizes[: domain.count]
-    taken, refused = list(pairs[:1]), 0
-    found = maximal_cliques(sizes, taken)
+    sizes, refused = domain.sizes[: domain.count], 0
+    graph = TableGraph(sizes, pairs[:1])
+    found = graph.cliques()
     for pair in pairs[1:]:
         if any(set(pair) <= set(clique) for clique in found):
             continue
-        larger = maximal_cliques(sizes, [*taken, pair])
-        fits = sum(cells(sizes, clique) for clique in larger) <= LARGEST_MODEL
+        larger = graph.joined(pair)
+        cliques = larger.cliques()
+        fits = sum(cells(sizes, clique) for clique in cliques) <= LARGEST_MODEL
         refused = 0 if fits else refused + 1
         if fits:
-            found = larger
-            taken.append(pair)
+            graph, found = larger, cliques
         elif refused == domain.count:
             break
     return found

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from crypto.sampling.choice import exponential_choice, permute_and_flip
 from protocol.model.evidence import LARGEST_MODEL
-from protocol.model.junction_tree import model_cells
+from protocol.model.growth import grown_cells
+from protocol.model.triangulation import TableGraph
 from protocol.options import Choice
 from protocol.picks.unlike_levels import distances, tolerance
 from protocol.tables.counting import Rows
@@ -22,6 +23,7 @@ from protocol.tables.domain import Variables
 Counts = NDArray[np.int64]
 
 REFERENCE_ROWS = 1 << 17
+_BUILT_ANEW = 1 << 14  # variables in all models that are built anew before one pick, which takes a tenth of a second
 _STEPS_PER_ROW = 1024  # of the grid of scores
 _WORTH = 0.5  # of the measured table's noise; a model keeps less noise than its tables hold (found on Adult)
 
@@ -94,15 +96,18 @@ def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
 
 
 def admissible_pairs(sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables]) -> list[Variables]:
-    """Those of the pairs for which a model of the taken tables has room, and which are not taken yet."""
-    now, held = model_cells(sizes, taken), {tuple(sorted(pair)) for pair in taken}
-    # Adding one variable of the pair to every clique gives a model that holds the pair. Often there is room for that.
-    return [
-        pair
-        for pair in among
-        if pair not in held
-        and (now * min(sizes[v] for v in pair) <= LARGEST_MODEL or model_cells(sizes, [*taken, pair]) <= LARGEST_MODEL)
-    ]
+    """Those of the pairs for which a model of the taken tables has room, and which are not taken yet.
+
+    A pair has room if the present model can grow by it, or if a model with the pair, built anew, is small enough. Only
+    the pairs that need the least growth are built anew.
+    """
+    graph, held = TableGraph(sizes, taken), {tuple(sorted(pair)) for pair in taken}
+    grown = grown_cells(graph)
+    new = [pair for pair in among if pair not in held]
+    large = sorted((pair for pair in new if grown[pair] > LARGEST_MODEL), key=grown.__getitem__)
+    most = _BUILT_ANEW // len(sizes)
+    refused = {*large[most:], *(pair for pair in large[:most] if graph.joined(pair).cells > LARGEST_MODEL)}
+    return [pair for pair in new if pair not in refused]
 
 
 def _chance(reference: Counts, rows: int) -> NDArray[np.float64]:
