@@ -73,7 +73,7 @@ def predicted(terms: Terms) -> Prediction:
 
 
 def _range(terms: Terms, evidence: Sequence[Evidence], whole: float) -> tuple[float, float]:
-    """The range of the error: the effects of all assumptions, and a factor, add up as roots of squares of logarithms."""
+    """The range of the error: effects of all assumptions, and a factor, add up as roots of squares of logarithms."""
     without = _error(terms, evidence, USUAL, is_rounded=False)[0]
     found = [without, *(_error(terms, evidence, other)[0] for other in _OTHERS)]
     by_strength, by_fall = (*found[1:3], whole), (*found[3:5], whole)

@@ -15,7 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.model.junction_tree import Array, cells, places
+from protocol.model.junction_tree import Array, places
+from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
 LARGEST_SIDE = 1 << 18  # most numbers in L or in R

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from protocol.model.clique_answers import CliqueAnswers, clique_answers
-from protocol.model.junction_tree import Array, JunctionTree, cells, places
+from protocol.model.junction_tree import Array, JunctionTree, places
+from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
 _STEPS = 200

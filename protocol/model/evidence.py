@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from protocol.model.junction_tree import cells, maximal_cliques
+from protocol.model.triangulation import TableGraph, cells
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
@@ -53,8 +53,8 @@ def select_evidence(
 ) -> ModelEvidence:
     """Select the parts of these tables, over rising variables, for which one model has room."""
     parts = [*_parts(tables, domain, room.ways)]
-    # Tables that were picked one by one always fit: the picks left room for all of them in one model.
-    cliques = maximal_cliques(domain.sizes[: domain.count], [part.variables for _, part in parts])
+    # Tables that were picked one by one mostly fit: the picks left room for all of them in one model.
+    cliques = TableGraph(domain.sizes[: domain.count], (part.variables for _, part in parts)).cliques()
     if sum(cells(domain.sizes, clique) for clique in cliques) > room.numbers:
         cliques = _cliques(_in_order_of_strength(parts, total, definition), domain, room.numbers)
     inside = [set(clique) for clique in cliques]
@@ -92,18 +92,18 @@ def _cliques(parts: Sequence[Variables], domain: Domain, numbers: int) -> list[V
 
     The first part always fits. Growth ends when as many consecutive parts did not fit as there are variables.
     """
-    sizes = domain.sizes[: domain.count]
-    taken, refused = list(parts[:1]), 0
-    found = maximal_cliques(sizes, taken)
+    sizes, refused = domain.sizes[: domain.count], 0
+    graph = TableGraph(sizes, parts[:1])
+    found = graph.cliques()
     for part in parts[1:]:
         if any(set(part) <= set(clique) for clique in found):
             continue
-        larger = maximal_cliques(sizes, [*taken, part])
-        fits = sum(cells(sizes, clique) for clique in larger) <= numbers
+        larger = graph.joined(part)
+        cliques = larger.cliques()
+        fits = sum(cells(sizes, clique) for clique in cliques) <= numbers
         refused = 0 if fits else refused + 1
         if fits:
-            found = larger
-            taken.append(part)
+            graph, found = larger, cliques
         elif refused == domain.count:
             break
     return found

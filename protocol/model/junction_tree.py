@@ -1,16 +1,16 @@
 """Junction trees: cliques over which a model of several overlapping tables can be computed exactly.
 
-It does not know counts, noise or how a model is fitted.
+It does not know counts, noise, how the cliques are found (`protocol.model.triangulation`) or how a model is fitted.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protocol.model.triangulation import TableGraph, cells
 from protocol.tables.domain import Variables
 
 Array = NDArray[np.float64]
@@ -31,10 +31,14 @@ class JunctionTree:
     @classmethod
     def of(cls, sizes: Sequence[int], tables: Iterable[Variables]) -> "JunctionTree":
         """Build a tree in which every table lies inside a clique."""
-        cliques = maximal_cliques(sizes, tables)
-        order, parents = _spanning_tree(cliques)
+        return cls.of_graph(TableGraph(sizes, tables))
+
+    @classmethod
+    def of_graph(cls, graph: TableGraph) -> "JunctionTree":
+        cliques = graph.cliques()
+        order, parents = _spanning_tree(cliques, len(graph.sizes))
         in_order = [cliques[i] for i in order]
-        return cls(tuple(sizes), tuple(_new_first(in_order, parents, place) for place in range(len(order))), parents)
+        return cls(graph.sizes, tuple(_new_first(in_order, parents, place) for place in range(len(order))), parents)
 
     @cached_property
     def separators(self) -> tuple[Variables, ...]:
@@ -101,93 +105,22 @@ def places(sizes: Sequence[int], clique: Variables, inside: Variables) -> NDArra
     return np.broadcast_to(found, [sizes[v] for v in clique]).ravel()
 
 
-def cells(sizes: Sequence[int], variables: Iterable[int]) -> int:
-    return math.prod(sizes[v] for v in variables)
-
-
-def model_cells(sizes: Sequence[int], tables: Iterable[Variables]) -> int:
-    """The number of cells in all cliques of a model of these tables."""
-    return sum(cells(sizes, clique) for clique in maximal_cliques(sizes, tables))
-
-
-def maximal_cliques(sizes: Sequence[int], tables: Iterable[Variables]) -> list[Variables]:
-    """The maximal cliques of a triangulated graph in which the variables of every table are connected.
-
-    The variable whose elimination adds fewest edges is eliminated next.
-    """
-    found: list[int] = []
-    for variable, neighbours in elimination(sizes, tables):
-        clique = neighbours | 1 << variable
-        if not any(clique & ~other == 0 for other in found):
-            found.append(clique)
-    return [_members(clique) for clique in found]
-
-
-def elimination(sizes: Sequence[int], tables: Iterable[Variables]) -> Iterator[tuple[int, int]]:
-    """The variables in the order of their elimination, each with a mask of its remaining neighbours."""
-    adjacent = _graph(len(sizes), tables)
-    weights = [math.log(max(2, size)) for size in sizes]
-    ranks = {v: _rank(adjacent, weights, v) for v in range(len(sizes))}
-    while ranks:
-        variable = min(ranks, key=ranks.__getitem__)
-        neighbours, (missing, _, _) = adjacent[variable], ranks.pop(variable)
-        yield variable, neighbours
-        changed = neighbours
-        for other in _members(neighbours):
-            # New edges also change the missing edges around each variable that neighbours both of their ends.
-            changed |= adjacent[other] if missing else 0
-            adjacent[other] = (adjacent[other] | neighbours) & ~(1 << other | 1 << variable)
-        ranks |= {v: _rank(adjacent, weights, v) for v in _members(changed & ~(1 << variable))}
-
-
-def _rank(adjacent: Sequence[int], weights: Sequence[float], variable: int) -> tuple[int, float, int]:
-    """Rank of a variable for elimination: fewest new edges first, and among equals the smallest clique first."""
-    return _missing_edges(adjacent, variable), _weight(weights, adjacent[variable] | 1 << variable), variable
-
-
-def _graph(count: int, tables: Iterable[Variables]) -> list[int]:
-    """For every variable, a mask of the variables with which it shares a table."""
-    adjacent = [0] * count
-    for table in tables:
-        mask = sum(1 << v for v in table)
-        for variable in table:
-            adjacent[variable] |= mask & ~(1 << variable)
-    return adjacent
-
-
-def _missing_edges(adjacent: Sequence[int], variable: int) -> int:
-    """Twice the number of neighbours that are not neighbours of each other."""
-    around = adjacent[variable]
-    return sum((around & ~adjacent[other] & ~(1 << other)).bit_count() for other in _members(around))
-
-
-def _weight(weights: Sequence[float], mask: int) -> float:
-    return sum(weights[v] for v in _members(mask))
-
-
-def _members(mask: int) -> Variables:
-    found = []
-    while mask:
-        lowest = mask & -mask
-        found.append(lowest.bit_length() - 1)
-        mask ^= lowest
-    return tuple(found)
-
-
-def _spanning_tree(cliques: Sequence[Variables]) -> tuple[list[int], tuple[int, ...]]:
+def _spanning_tree(cliques: Sequence[Variables], count: int) -> tuple[list[int], tuple[int, ...]]:
     """The cliques' order and parents in the tree whose neighbours share the most variables (Prim)."""
-    sets = [set(clique) for clique in cliques]
+    inside = np.zeros((len(cliques), count))
+    for place, clique in enumerate(cliques):
+        inside[place, list(clique)] = 1
+    shared = (inside @ inside.T).astype(np.int64)
+    # For every clique: how many variables it shares with a clique of the tree, and the place of the last such clique.
+    most, nearest, is_outside = shared[0], np.zeros(len(cliques), dtype=np.intp), np.arange(len(cliques)) > 0
     order, parents = [0], [0]
-    outside = set(range(1, len(cliques)))
-    while outside:
-        _, _, place, clique = max(
-            (len(sets[inner] & sets[outer]), -outer, place, outer)
-            for outer in outside
-            for place, inner in enumerate(order)
-        )
-        order.append(clique)
-        parents.append(place)
-        outside.discard(clique)
+    while is_outside.any():
+        closest = int(np.argmax(np.where(is_outside, most, -1)))
+        order.append(closest)
+        parents.append(int(nearest[closest]))
+        is_outside[closest] = False
+        nearest = np.where(shared[closest] >= most, len(order) - 1, nearest)
+        most = np.maximum(shared[closest], most)
     return order, tuple(parents)
 
 

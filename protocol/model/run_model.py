@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from protocol.model.estimation import GraphicalModel, Weighted, fit
 from protocol.model.evidence import ModelEvidence, Room, select_evidence
-from protocol.model.junction_tree import Array, elimination
+from protocol.model.junction_tree import Array
 from protocol.model.rare_categories import Merging
 from protocol.model.systematic_sampling import draw_rows
+from protocol.model.triangulation import TableGraph
 from protocol.network.network import Family, Network
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain
@@ -66,11 +67,10 @@ def network_of(
 
     The variable that is eliminated first comes last, and its remaining neighbours are its parents.
     """
+    graph = TableGraph(domain.coarse_sizes, _evidence(tables, domain, total, definition, room).cliques)
     families = [
         Family(variable, tuple(v for v in range(domain.count) if neighbours >> v & 1))
-        for variable, neighbours in elimination(
-            domain.coarse_sizes, _evidence(tables, domain, total, definition, room).cliques
-        )
+        for variable, neighbours in graph.elimination()
     ]
     return Network.of(reversed(families), domain)
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from protocol.model.estimation import GraphicalModel
-from protocol.model.junction_tree import Array, cells
+from protocol.model.junction_tree import Array
+from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
 Column = NDArray[np.intp]

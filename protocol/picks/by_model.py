@@ -4,7 +4,7 @@ It does not know which party is asked when, or how the budget was divided. The a
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from crypto.randomness import Stream
 from crypto.sampling.choice import exponential_choice, permute_and_flip
-from protocol.model.junction_tree import model_cells
+from protocol.model.growth import grown_cells
+from protocol.model.triangulation import TableGraph
 from protocol.options import Choice
 from protocol.picks.unlike_levels import distances, tolerance
 from protocol.tables.counting import Rows
@@ -22,6 +23,7 @@ Counts = NDArray[np.int64]
 
 NOTHING: Variables = (0,)  # a variable alone: nothing is measured
 REFERENCE_ROWS = 1 << 17
+_BUILT_ANEW = 1 << 14  # variables in all models that are built anew before one pick, which takes a tenth of a second
 _STEPS_PER_ROW = 1024  # of the grid of scores
 _WORTH = 0.5  # of the measured table's noise; a model keeps less noise than its tables hold (found on Adult)
 
@@ -120,18 +122,27 @@ def tree_options(count: int, placed: Sequence[int]) -> list[Variables]:
 def admissible(
     sizes: Sequence[int], taken: Sequence[Variables], among: Sequence[Variables], numbers: int
 ) -> list[Variables]:
-    """Those of the sets for which a model of the taken tables has room, and which are not taken yet."""
-    now, held = model_cells(sizes, taken), {tuple(sorted(one)) for one in taken}
-    # Adding all variables of the set but one to every clique gives a model that holds it. Often there is room for that.
-    return [
-        one
-        for one in among
-        if one not in held
-        and (
-            now * math.prod(sorted(sizes[v] for v in one)[:-1]) <= numbers
-            or model_cells(sizes, [*taken, one]) <= numbers
-        )
-    ]
+    """Those of the sets for which a model of the taken tables has room, and which are not taken yet.
+
+    A set has room if the present model can grow by it, or if a model with the set, built anew, is small enough. Only
+    the sets that need the least growth are built anew.
+    """
+    graph, held = TableGraph(sizes, taken), {tuple(sorted(one)) for one in taken}
+    new = [one for one in among if one not in held]
+    grown = _grown(graph, new)
+    large = sorted((one for one in new if grown[one] > numbers), key=grown.__getitem__)
+    most = _BUILT_ANEW // len(sizes)
+    refused = {*large[most:], *(one for one in large[:most] if graph.joined(one).cells > numbers)}
+    return [one for one in new if one not in refused]
+
+
+def _grown(graph: TableGraph, sets: Sequence[Variables]) -> Mapping[Variables, float]:
+    """How large the model becomes by each set; for three variables and more, if every clique grows by all but one."""
+    pairs, whole = grown_cells(graph), graph.cells
+    return {
+        one: pairs[one] if len(one) == 2 else whole * math.prod(sorted(graph.sizes[v] for v in one)[:-1])
+        for one in sets
+    }
 
 
 def _chance(reference: Counts, rows: int) -> NDArray[np.float64]:

@@ -13,8 +13,9 @@ import numpy as np
 from crypto.randomness import Stream
 from protocol.messages.tasks import Place
 from protocol.model.estimation import GraphicalModel
-from protocol.model.junction_tree import JunctionTree, cells
+from protocol.model.junction_tree import JunctionTree
 from protocol.model.systematic_sampling import draw_rows
+from protocol.model.triangulation import cells
 from protocol.picks.by_model import REFERENCE_ROWS
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, split_vector, words_from_bytes, words_to_bytes

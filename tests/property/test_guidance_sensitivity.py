@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crypto.randomness import Stream
-from protocol.model.junction_tree import model_cells
+from protocol.model.growth import grown_cells
+from protocol.model.triangulation import TableGraph
+from protocol.picks import by_model
 from protocol.picks.by_model import REFERENCE_ROWS, Judge, admissible, gains, sensitivity, span, tree_options
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
@@ -88,6 +90,28 @@ def test_options_of_a_tree_and_of_further_pairs():
     sizes = (200, 200, 200, 2)
     taken = [(0, 1), (1, 2)]  # closing this triangle would take 200^3 numbers
     every = list(itertools.combinations(range(4), 2))
-    assert admissible(sizes, [], every, ROOM) == [] or model_cells(sizes, taken) > ROOM
+    assert admissible(sizes, [], every, ROOM) == [(0, 3), (1, 3), (2, 3)]
+    assert admissible(sizes, taken, every, ROOM) == []
     small = (30, 30, 40, 2)
     assert admissible(small, taken, every, ROOM) == [(0, 3), (1, 3), (2, 3)]
+
+
+@given(st.lists(st.sampled_from((2, 5, 16, 30)), min_size=4, max_size=10), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=40)
+def test_a_pair_has_room_where_the_model_can_grow_or_a_new_one_is_small_enough(sizes, seed):
+    every = list(itertools.combinations(range(len(sizes)), 2))
+    chosen = np.random.default_rng(seed).permutation(len(every))[: len(sizes) + 2]
+    taken = [every[place] for place in chosen]
+    graph = TableGraph(sizes, taken)
+    grown = grown_cells(graph)
+    expected = [pair for pair in every if pair not in taken and min(grown[pair], graph.joined(pair).cells) <= ROOM]
+    assert admissible(sizes, taken, every, ROOM) == expected
+
+
+def test_of_many_pairs_those_that_need_the_least_growth_are_built_anew(monkeypatch):
+    monkeypatch.setattr(by_model, "_BUILT_ANEW", 5)
+    ring = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]  # a chord makes no larger cliques than the model's own
+    every = list(itertools.combinations(range(5), 2))
+    assert len(admissible((2,) * 5, ring, every, 24)) == 3
+    monkeypatch.setattr(by_model, "_BUILT_ANEW", 15)
+    assert len(admissible((2,) * 5, ring, every, 24)) == 5

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.model import evidence as hearing
 from protocol.model.evidence import Room, select_evidence
-from protocol.model.junction_tree import JunctionTree, cells
+from protocol.model.junction_tree import JunctionTree
+from protocol.model.triangulation import TableGraph, cells
 from protocol.privacy.mechanisms import PURE
 from protocol.tables.domain import Domain
 from protocol.tables.marginal import Table
@@ -68,8 +68,8 @@ def test_every_table_is_counted_once_in_each_of_its_variables(seed, views):
 
 def test_growing_ends_where_nothing_fits_any_more(monkeypatch):
     count, tried = 40, []
-    counted = hearing.maximal_cliques
-    monkeypatch.setattr(hearing, "maximal_cliques", lambda *asked: tried.append(1) or counted(*asked))
+    joined = TableGraph.joined
+    monkeypatch.setattr(TableGraph, "joined", lambda *asked: tried.append(1) or joined(*asked))
     tables = [Table(pair, STRONG, 0.1) for pair in combinations(range(count), 2)]
     found = select_evidence(tables, Domain.of_sizes((2,) * count), 100, PURE, Room(8 * count))
     assert size_of(found, (2,) * count) <= 8 * count
