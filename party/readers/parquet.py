@@ -11,7 +11,7 @@ import duckdb
 
 from party.readers.typed import Speller
 from protocol.errors import DataError
-from protocol.tables.coding import BATCH
+from protocol.tables.batches import BATCH
 
 _TYPED = ("DATE", "TIMESTAMP", "BOOLEAN")  # a schema says how these are written
 

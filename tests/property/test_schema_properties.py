@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crypto.randomness import Stream
 from protocol.tables.attributes import Numeric
+from protocol.tables.batches import batched
 from protocol.tables.coding import Coder, labels
 from protocol.tables.encoding import Encoding
 from protocol.tables.exact_json import fixed_point
@@ -206,7 +207,7 @@ def test_labels_are_coded_back(table, seed, order):
     coder = Coder(schema)
     coder.columns(header)
     rows = list(zip(*(columns[name] for name in header), strict=True))
-    assert coder.problems(rows) == []
+    assert coder.problems(batched(rows, len(header))) == []
     assert all((one == other).all() for one, other in zip(codes, coder.code(rows), strict=True))
 
 
@@ -230,7 +231,7 @@ def test_a_number_falls_into_the_bin_that_exact_arithmetic_says(attribute, data)
 @given(schemas(), st.lists(st.text(max_size=8), max_size=20))
 def test_text_from_anywhere_is_coded_or_counted_and_never_breaks(schema, texts):
     rows = [[text] * len(schema.names) for text in texts]
-    counted = sum(problem.count for problem in Coder(schema).problems(rows))
+    counted = sum(problem.count for problem in Coder(schema).problems(batched(rows, len(schema.names))))
     everything = {attribute.name: "missing" for attribute in schema.attributes if attribute.missing}
     if len(everything) == len(schema.names):
         assert [column.size for column in Coder(schema, everything).code(rows)] == [len(rows)] * len(schema.names)

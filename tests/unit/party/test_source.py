@@ -188,9 +188,10 @@ def test_a_file_that_is_no_csv_is_refused(tmp_path, content, what):
 
 
 def test_bytes_that_are_not_of_the_given_encoding_are_refused(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b"age,sex\n1,\xff\n")
+    rows = b"age,sex,bmi,smokes\n" + b"1,f,12,true\n" * 3
+    (tmp_path / "t.csv").write_bytes(rows + b"1,\xff\n")
     assert refusal(tmp_path, dataset("t.csv", encoding="utf-8")).endswith(
-        "not a readable CSV file in UTF-8 (UnicodeDecodeError at line 1 or soon after)" + UNREADABLE
+        "not a readable CSV file in UTF-8 (UnicodeDecodeError at line 4 or soon after)" + UNREADABLE
     )
 
 
