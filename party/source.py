@@ -117,9 +117,9 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
 
         opened = _streamed(database_rows(dataset.source, str(dataset.query), spelling))
     elif dataset.is_parquet:
-        from party.readers.parquet import parquet_rows
+        from party.readers.parquet import parquet_table
 
-        opened = _streamed(parquet_rows(path, {*attributes, *key} if schema else None, spelling))
+        opened = parquet_table(path, {*attributes, *key} if schema else None, spelling)
     elif dataset.is_excel:
         from party.readers.excel import excel_table
 

@@ -7,10 +7,10 @@ import gzip
 import zlib
 from array import array
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from party.readers.table import Table
 from protocol.errors import DataError
@@ -72,19 +72,15 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _text(path: Path, dialect: Dialect) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=dialect.codec, newline="")
-    return path.open(encoding=dialect.codec, newline="")
-
-
 def _places(path: Path, dialect: Dialect) -> Any:
     """Make the function that names the line at which a row begins. The lines are counted once a place is asked for."""
+    opening: Any = gzip.open if path.suffix == ".gz" else open
 
     @lru_cache(maxsize=1)
     def lines() -> "array[int]":
         found, end = array("q"), 0
-        with _text(path, dialect) as file:
+        # A row further down may be one that cannot be read. No place is asked for behind it.
+        with suppress(*UNREADABLE), opening(path, "rt", encoding=dialect.codec, errors="replace", newline="") as file:
             reader = dialect.reader(bounded_lines(str(path), file))
             names: Row = next(filter(None, reader), [])
             end = reader.line_num

@@ -2,17 +2,23 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from party.home.settings import Dataset
+from party.readers import parquet
 from party.source import check, load, offending
 from protocol.errors import DataError
 from protocol.services import delimited_rows
@@ -159,13 +165,13 @@ RULES = [
 ]
 
 
-def outcome(folder: Path, source: Dataset) -> list[Any]:
+def outcome(folder: Path, source: Dataset, schema: Schema = SCHEMA) -> list[Any]:
     """What the data owner is told of a file, and what a run would count."""
     told: list[Any] = []
     for act in (
-        lambda: [column.tolist() for column in load(folder, source, SCHEMA, b"secret")],
-        lambda: check(folder, source, SCHEMA),
-        lambda: offending(folder, source, SCHEMA, 3),
+        lambda: [column.tolist() for column in load(folder, source, schema, b"secret")],
+        lambda: check(folder, source, schema),
+        lambda: offending(folder, source, schema, 3),
     ):
         try:
             told.append(act())
@@ -209,3 +215,74 @@ def test_plain_blocks_are_split_by_columns(text, plain):
     rows = list(chain.from_iterable(batch.in_rows() for batch in batches))
     assert [*map(list, rows)] == by_python(text, Dialect())[0]
     assert all((batch.columns[0].places is not None) == plain for batch in batches)
+
+
+# Parquet
+
+TYPED = Schema.parse(
+    {
+        "attributes": [
+            {"name": "i", "kind": "integer", "min": -5, "max": 300, "bins": 9, "missing": ["NA"]},
+            {"name": "r", "kind": "real", "min": -1, "max": 1000, "bins": 7, "missing": ["", "nan"]},
+            {"name": "c", "kind": "categorical", "values": ["0", "1.0", "true", "a", "2020-01-01"], "missing": ["?"]},
+            {"name": "b", "kind": "boolean", "true": ["yes", "1"], "false": ["no", "0"]},
+            {"name": "d", "kind": "date", "min": "2019", "max": "2021", "resolution": "month", "format": "%d.%m.%Y"},
+            {"name": "t", "kind": "datetime", "min": "2020", "max": "2020", "resolution": "month", "missing": ["-"]},
+        ]
+    }
+)
+_WHOLE = st.integers(-6, 127) | st.just(0)
+_DAYS = st.integers(-400, 800).map(lambda days: date(2020, 1, 1) + timedelta(days))
+_MOMENTS = st.integers(-(10**14), 10**14).map(lambda ticks: datetime(2020, 6, 1) + timedelta(microseconds=ticks // 7))
+_TEXTS = st.sampled_from(["0", "1.0", "", "a", "yes", "?", "2020-01-01", "17.03.2020", "ü", "1e2", " 1", "NA", "true"])
+COLUMNS = (
+    *((kind(), _WHOLE) for kind in (pa.int8, pa.int16, pa.int32, pa.int64)),
+    *((kind(), st.integers(0, 255)) for kind in (pa.uint8, pa.uint16, pa.uint32, pa.uint64)),
+    *(
+        (kind(), st.sampled_from([0.0, -0.0, 1.0, 0.1, 1e20, 1e-7, math.nan, math.inf]))
+        for kind in (pa.float32, pa.float64)
+    ),
+    (pa.float64(), st.floats(-2, 1001)),
+    (pa.decimal128(7, 3), st.integers(-(10**6), 10**6).map(lambda units: Decimal(units).scaleb(-3))),
+    (pa.decimal128(20, 0), _WHOLE.map(Decimal)),
+    (pa.bool_(), st.booleans()),
+    (pa.date32(), _DAYS),
+    (pa.date64(), _DAYS),
+    *(
+        (pa.timestamp(unit), _MOMENTS.map(lambda moment: moment.replace(microsecond=0)))
+        for unit in ("s", "ms", "us", "ns")
+    ),
+    (pa.timestamp("us"), _MOMENTS),
+    (pa.timestamp("us", "UTC"), _MOMENTS),
+    *((kind, _TEXTS) for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()))),
+    (pa.dictionary(pa.int32(), pa.int64()), _WHOLE),
+    (pa.binary(), _TEXTS.map(str.encode)),
+    (pa.list_(pa.int8()), st.lists(_WHOLE, max_size=2)),
+)
+
+
+@st.composite
+def typed_tables(draw: Any) -> Any:
+    rows = draw(st.integers(1, 12))
+    columns = {}
+    for name in ("id", *TYPED.names):
+        kind, values = draw(st.sampled_from(COLUMNS))
+        texts = draw(st.lists(values if draw(st.booleans()) else st.none() | values, min_size=rows, max_size=rows))
+        columns[name] = pa.array(texts, kind)
+    return pa.table(columns)
+
+
+@settings(deadline=None, max_examples=examples(160))
+@given(typed_tables(), st.sampled_from(RULES[:4]), st.integers(1, 5), st.integers(1, 12), st.booleans(), st.booleans())
+def test_a_parquet_file_means_the_same_by_columns_and_by_rows(tmp_path_factory, table, rules, rows, group, listed, own):
+    folder = tmp_path_factory.getbasetemp()
+    with pyarrow.parquet.ParquetWriter(
+        folder / "t.parquet", table.schema, use_dictionary=listed, store_schema=own
+    ) as file:
+        file.write_table(table, row_group_size=group)
+    source = Dataset.model_validate({"source": "t.parquet", "schema": "s.json", "epsilon_total": "1"} | rules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "rows_of_batch", lambda _: rows)
+        by_columns = outcome(folder, source, TYPED)
+        patch.setattr(parquet, "_file", lambda *_: None)
+        assert by_columns == outcome(folder, source, TYPED)
