@@ -14,7 +14,9 @@ from protocol.tables.attributes import Numeric
 from protocol.tables.batches import batched
 from protocol.tables.coding import Coder, labels
 from protocol.tables.encoding import Encoding
-from protocol.tables.exact_json import fixed_point
+from protocol.tables.exact_json import fixed_point, is_number
+from protocol.tables.fields import FieldReader
+from protocol.tables.kinds.attribute import ABOVE, BELOW, EMPTY, NO_INTEGER, NO_NUMBER
 from protocol.tables.marginal import Table
 from protocol.tables.schema import Schema
 from tests.support.effort import examples
@@ -225,6 +227,42 @@ def test_a_number_falls_into_the_bin_that_exact_arithmetic_says(attribute, data)
         assert parsed.bin(Fraction(text)) == index
         assert Coder(schema).code([[text]])[0].tolist() == [index]
     assert parsed.cuts[index] <= Fraction(fixed_point(first[index], parsed.places))
+
+
+numbers = st.one_of(
+    st.integers(-(10**19), 10**19).map(str),
+    st.integers(-3, 300).map(str),
+    st.decimals(-(10**6), 10**6, allow_nan=False).map(str),
+    st.floats(allow_nan=False).map(str),
+    st.sampled_from(
+        ["+5", "05", "5.", ".5", "1e2", "-0", "1e999", "9" * 300, "5\n6", "1_0", " 5", "5 ", "", "nan", "."]
+    ),
+)
+
+
+def _code_by_exact_arithmetic(attribute, text):
+    if not is_number(text):
+        return NO_NUMBER if text else EMPTY
+    value = Fraction(text)
+    if attribute.kind == "integer" and value.denominator > 1:
+        return NO_INTEGER
+    if not attribute.lowest <= value <= attribute.highest:
+        return ABOVE if value > attribute.highest else BELOW
+    return attribute.bin(value)
+
+
+@modest
+@given(integers() | reals() | divided(), st.lists(numbers, max_size=12), st.data())
+def test_numbers_are_coded_together_as_exact_arithmetic_says_of_each(attribute, texts, data):
+    [parsed] = Schema.parse({"attributes": [{"name": "x", **attribute}]}).attributes
+    whole = [
+        fixed_point(int(cut * 10**20), 20) for cut in data.draw(st.lists(st.sampled_from(parsed.cuts), max_size=3))
+    ]
+    texts = [text for text in [*texts, *whole] if text not in parsed.spelled]
+    found = FieldReader(parsed).codes(texts).tolist()
+    assert found == [_code_by_exact_arithmetic(parsed, text) for text in texts]
+    commas = [text.replace(".", ",") for text in texts]
+    assert not {*commas}.isdisjoint(parsed.spelled) or FieldReader(parsed, ",").codes(commas).tolist() == found
 
 
 @modest

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StrictStr
 
-from protocol.tables.kinds.attribute import EARLY, EMPTY, LATE, NO_DATE, POINT, Reading, quoted
+from protocol.tables.kinds.attribute import EARLY, EMPTY, LATE, NO_DATE, POINT, Reading, each_read, quoted
 from protocol.tables.kinds.calendar import DAY, Resolution, starts_between, units_between
 from protocol.tables.kinds.formats import (
     ISO_DATE,
@@ -134,7 +134,7 @@ class Moment(Ranged):
                 return EARLY
             return place - 1 if place < len(cuts) else LATE
 
-        return read
+        return partial(each_read, read)
 
     def contradictions(self) -> Iterator[str]:
         yield from super().contradictions()
