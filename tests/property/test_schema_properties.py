@@ -17,6 +17,7 @@ from protocol.tables.encoding import Encoding
 from protocol.tables.exact_json import fixed_point, is_number
 from protocol.tables.fields import FieldReader
 from protocol.tables.kinds.attribute import ABOVE, BELOW, EMPTY, NO_INTEGER, NO_NUMBER
+from protocol.tables.kinds.formats import NO_MOMENT, Format
 from protocol.tables.marginal import Table
 from protocol.tables.schema import Schema
 from tests.support.effort import examples
@@ -263,6 +264,37 @@ def test_numbers_are_coded_together_as_exact_arithmetic_says_of_each(attribute, 
     assert found == [_code_by_exact_arithmetic(parsed, text) for text in texts]
     commas = [text.replace(".", ",") for text in texts]
     assert not {*commas}.isdisjoint(parsed.spelled) or FieldReader(parsed, ",").codes(commas).tolist() == found
+
+
+FORMATS = [
+    "%Y-%m-%d",
+    "%d.%m.%Y",
+    "%Y",
+    "%Y%m%d%H%M%S",
+    "%Y-%m-%dT%H",
+    "{%Y}%%%m",
+    "%-d/%-m/%Y",
+    "%Y年%m",
+    "%H %Y-%m-%d",
+]
+
+
+@st.composite
+def written_moments(draw, form):
+    """A text of a moment, or one in which some signs were replaced."""
+    text = list(form.write(draw(st.integers(-62_135_596_800, 253_402_300_799))))
+    for place in draw(st.lists(st.integers(0, len(text) - 1), max_size=2)):
+        text[place] = draw(st.sampled_from("0139 -ü٣"))
+    return "".join(text)
+
+
+@modest
+@given(st.sampled_from(FORMATS).map(Format), st.data())
+def test_moments_are_read_together_as_one_by_one(form, data):
+    texts = data.draw(st.lists(written_moments(form) | st.sampled_from(["", "2019"]), max_size=8))
+    for own in (texts, [text for text in texts if len(text) == len(form.write(0))]):
+        expected = [form.read(text) for text in own]
+        assert form.read_all(own).tolist() == [NO_MOMENT if found is None else found for found in expected]
 
 
 @modest
