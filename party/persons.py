@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from party.home.settings import Dataset
 from protocol.errors import DataError
 from protocol.tables.attributes import quoted
+from protocol.tables.batches import Batch
 from protocol.tables.coding import Problem
 from protocol.tables.domain import Codes
 
@@ -25,6 +26,7 @@ _TO_DO = {
     UNNAMED: "correct it",
 }
 _KEY_BYTES = 16
+_HASH = np.dtype(f"V{_KEY_BYTES}")
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,27 @@ class Persons:
         self._hashes = bytearray()
         self._empty: list[int] = []
 
-    def noting(self, rows: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:
-        """Pass the rows on, and note the key of each."""
-        return rows if self._place is None else self._noted(rows, self._place)
+    def noting(self, batches: Iterable[Batch]) -> Iterable[Batch]:
+        """Pass the batches on, and note the key of each row."""
+        return batches if self._place is None else self._noted(batches, self._place)
 
-    def _noted(self, rows: Iterable[Sequence[str]], place: int) -> Iterator[Sequence[str]]:
-        for number, row in enumerate(rows, start=1):
-            key = row[place] if place < len(row) else ""
-            if not key:
-                self._empty.append(number)
+    def _noted(self, batches: Iterable[Batch], place: int) -> Iterator[Batch]:
+        before = 0
+        for batch in batches:
+            column, hashes = batch.columns[place], np.empty(batch.rows, _HASH)
+            hashes[batch.fitting] = column.spread(np.frombuffer(b"".join(map(_hash, column.texts)), _HASH))
+            empty = batch.fitting[column.spread(np.array([not text for text in column.texts], np.bool_))].tolist()
+            for row, fields in batch.misfits.items():
+                key = fields[place] if place < len(fields) else ""
+                hashes[row] = np.frombuffer(_hash(key), _HASH)[0]
+                empty += [] if key else [row]
             # A row without a key gets a key of its own (its number), so that two such rows do not count as one person.
-            self._hashes += blake2b((key or f"\0{number}").encode(), digest_size=_KEY_BYTES).digest()
-            yield row
+            for row in sorted(empty):
+                self._empty.append(before + row + 1)
+                hashes[row] = np.frombuffer(_hash(f"\0{before + row + 1}"), _HASH)[0]
+            self._hashes += hashes.tobytes()
+            before += batch.rows
+            yield batch
 
     def first_bad(self) -> tuple[int, str] | None:
         """The first row that cannot take part, and what to do about it."""
@@ -103,7 +114,7 @@ class Persons:
 
     @cached_property
     def _keys(self) -> NDArray[np.void]:
-        return np.frombuffer(bytes(self._hashes), dtype=f"V{_KEY_BYTES}")
+        return np.frombuffer(bytes(self._hashes), _HASH)
 
     @cached_property
     def _unique(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
@@ -125,3 +136,7 @@ class Persons:
         again = np.ones(self._keys.size, dtype=np.bool_)
         again[self._unique[0]] = False
         return np.flatnonzero(again & (self._bound is None))
+
+
+def _hash(key: str) -> bytes:
+    return blake2b(key.encode(), digest_size=_KEY_BYTES).digest()

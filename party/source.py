@@ -14,11 +14,12 @@ from pathlib import Path
 from party.home.settings import Dataset
 from party.persons import Persons, PersonsFound
 from party.readers.delimited import delimited_table
-from party.readers.table import Row, Table
+from party.readers.table import Table
 from party.readers.typed import Speller, speller_of
 from protocol.errors import DataError
 from protocol.services.schema_profile import Profile
 from protocol.tables.attributes import Numeric, quoted
+from protocol.tables.batches import Batch, Row, batched
 from protocol.tables.coding import Cell, Coder, Problem, gather
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
@@ -42,7 +43,7 @@ def load(folder: Path, dataset: Dataset, schema: Schema, secret: bytes = b"") ->
     with _opened(folder, dataset, schema) as table:
         coder = _coder(folder, dataset, schema, table)
         persons = Persons(table.header, dataset, _called(folder, dataset))
-        codes = gather(schema, coder.batches(persons.noting(table.rows)))
+        codes = gather(schema, coder.batches(persons.noting(table.batches)))
         if (row := persons.first_bad()) is not None:
             number, what = row
             place = f"{_called(folder, dataset)}, {table.place(number)}, column {quoted(persons.column)}"
@@ -58,7 +59,7 @@ def check(folder: Path, dataset: Dataset, schema: Schema) -> Findings:
     with _opened(folder, dataset, schema) as table:
         coder = _coder(folder, dataset, schema, table)
         persons = Persons(table.header, dataset, _called(folder, dataset))
-        counted = _Counted(persons.noting(table.rows))
+        counted = _Counted(persons.noting(table.batches))
         problems = coder.problems(counted)
     return Findings(counted.count, (*persons.problems(), *problems), table.how, persons.found())
 
@@ -70,7 +71,7 @@ def offending(folder: Path, dataset: Dataset, schema: Schema, most: int) -> list
     """
     with _opened(folder, dataset, schema) as table:
         coder = _coder(folder, dataset, schema, table)
-        return [(table.place(cell.row), cell) for cell in coder.offending(table.rows, most)]
+        return [(table.place(cell.row), cell) for cell in coder.offending(table.batches, most)]
 
 
 def _coder(folder: Path, dataset: Dataset, schema: Schema, table: Table) -> Coder:
@@ -84,12 +85,13 @@ def _coder(folder: Path, dataset: Dataset, schema: Schema, table: Table) -> Code
 
 
 class _Counted:
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows, self.count = rows, 0
+    def __init__(self, batches: Iterable[Batch]) -> None:
+        self._batches, self.count = batches, 0
 
-    def __iter__(self) -> Iterator[Row]:
-        for self.count, row in enumerate(self._rows, start=1):  # noqa: B020
-            yield row
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self._batches:
+            self.count += batch.rows
+            yield batch
 
 
 def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:
@@ -98,10 +100,7 @@ def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:
     Privacy: for the data owner who drafts a schema on the spot.
     """
     with _opened(folder, dataset, None) as table:
-        keyless = [name for name in table.header if name != dataset.person_key]
-        places = [list(table.header).index(name) for name in dict.fromkeys(keyless)]
-        rows = ([row[place] for place in places] for row in table.rows if len(row) == len(table.header))
-        return Profile(list(dict.fromkeys(keyless)), table.decimal).read(rows), table.how
+        return Profile(table.header, table.decimal, dataset.person_key).read(table.batches), table.how
 
 
 @contextmanager
@@ -118,9 +117,9 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
 
         opened = _streamed(database_rows(dataset.source, str(dataset.query), spelling))
     elif dataset.is_parquet:
-        from party.readers.parquet import parquet_rows
+        from party.readers.parquet import parquet_table
 
-        opened = _streamed(parquet_rows(path, {*attributes, *key} if schema else None, spelling))
+        opened = parquet_table(path, {*attributes, *key} if schema else None, spelling)
     elif dataset.is_excel:
         from party.readers.excel import excel_table
 
@@ -135,7 +134,8 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
 @contextmanager
 def _streamed(reader: Generator[Row, None, None]) -> Iterator[Table]:
     with closing(reader) as rows:
-        yield Table(next(rows), rows)
+        header = next(rows)
+        yield Table(header, batched(rows, len(header)))
 
 
 def _called(folder: Path, dataset: Dataset) -> str:

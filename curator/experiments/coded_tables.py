@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from curator.results.csv_files import opened_table
 from protocol.errors import DataError
 from protocol.tables.attributes import Numeric
+from protocol.tables.batches import Batch
 from protocol.tables.coding import Coder, gather
 from protocol.tables.schema import Schema
 
@@ -38,18 +39,18 @@ def read_divided(path: Path, schema: Schema, column: str) -> DividedTable:
     """Like `read_codes`, but also read the texts of `column`, unless its name is empty. The table may have no rows."""
     owners: list[str] = []
     numbers = [attribute.name for attribute in schema.attributes if isinstance(attribute, Numeric)]
-    with opened_table(path, schema.names, numbers) as table:
+    with opened_table(path, schema.names, numbers, {*schema.names, column}) as table:
         coder = Coder(schema, "refuse", str(path), table.decimal)
         coder.columns(table.header)
         if column and column not in table.header:
             raise DataError(f"{path}: no column {column!r} to divide the rows by")
         place = table.header.index(column) if column else -1
-        rows = _noting_owner(table.rows, place, owners) if column else table.rows
-        codes = gather(schema, coder.batches(rows))
+        batches = _noting_owner(table.batches, place, owners) if column else table.batches
+        codes = gather(schema, coder.batches(batches))
     return DividedTable(schema, codes, owners)
 
 
-def _noting_owner(rows: Iterable[list[str]], place: int, owners: list[str]) -> Iterator[list[str]]:
-    for row in rows:
-        owners.append(row[place] if place < len(row) else "")
-        yield row
+def _noting_owner(batches: Iterable[Batch], place: int, owners: list[str]) -> Iterator[Batch]:
+    for batch in batches:
+        owners.extend(batch.columns[place].by_row())
+        yield batch

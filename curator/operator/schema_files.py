@@ -117,7 +117,7 @@ class _Reference:
                 if absent is not None:
                     raise ValueError(f"{self._name} has no column {quoted(str(absent))}; correct its name")
                 places = [header.index(name) for name in wanted]
-                for row in table.rows:
+                for row in table.rows():
                     if len(row) != len(header):
                         raise ValueError(f"{self._name} has a row with {len(row)} instead of {len(header)} fields")
                     yield [row[place] for place in places]

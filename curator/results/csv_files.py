@@ -5,50 +5,57 @@ It does not know schemas: it reads and writes text.
 
 import csv
 import gzip
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from curator.files import PUBLIC, whole_file
 from protocol.errors import DataError
-from protocol.services.delimited import Decimal, Given, bounded_lines, dialect_of
+from protocol.services.delimited import Decimal, Given, dialect_of
+from protocol.services.delimited_rows import CHUNK, UNREADABLE, DelimitedRows
+from protocol.tables.batches import Batch, Row
 from protocol.tables.spreadsheets import as_text
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class OpenedTable:
-    header: list[str]
-    rows: Iterator[list[str]]
+    header: Row
+    batches: Iterator[Batch]
     decimal: Decimal
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows one by one, with those columns that are read."""
+        return chain.from_iterable(batch.in_rows() for batch in self.batches)
 
 
 @contextmanager
-def opened_table(path: Path, columns: Collection[str] = (), numbers: Collection[str] = ()) -> Iterator[OpenedTable]:
-    """Open a file of delimited text. How it is written is found out by the columns that it should have."""
-    opening: Any = gzip.open if path.suffix == ".gz" else open
+def opened_table(
+    path: Path, columns: Collection[str] = (), numbers: Collection[str] = (), wanted: Collection[str] | None = None
+) -> Iterator[OpenedTable]:
+    """Open a file of delimited text, to read the `wanted` columns (None: all).
+
+    How it is written is found out by the columns that it should have.
+    """
     try:
-        dialect = dialect_of(str(path), _chunks(opening, path), Given(), columns, numbers)
-        with opening(path, "rt", encoding=dialect.codec, newline="") as file:
-            reader = dialect.reader(bounded_lines(str(path), file))
-            header = next(filter(None, reader), None)
-            if header is None:
-                raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
-            yield OpenedTable(header, filter(None, reader) if len(header) > 1 else reader, dialect.decimal)
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        dialect = dialect_of(str(path), _chunks(path), Given(), columns, numbers)
+        rows = DelimitedRows(str(path), _chunks(path), dialect, wanted)
+        if not rows.header:
+            raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
+        yield OpenedTable(rows.header, rows.batches(), dialect.decimal)
+    except UNREADABLE as error:
         raise DataError(f"{path}: not a readable CSV file ({type(error).__name__})") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _chunks(opening: Any, path: Path) -> Iterator[bytes]:
+def _chunks(path: Path) -> Iterator[bytes]:
+    opening: Any = gzip.open if path.suffix == ".gz" else open
     with opening(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(CHUNK):
             yield chunk
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from party.readers.typed import Speller
 from protocol.errors import DataError
-from protocol.tables.coding import BATCH
+from protocol.tables.batches import BATCH
 
 
 def without_password(source: str) -> str:

@@ -3,51 +3,52 @@
 It does not know what the columns mean, or how the way of writing is found out (`protocol.services.delimited`).
 """
 
-import csv
 import gzip
 import zlib
 from array import array
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from party.readers.table import Row, Table
+from party.readers.table import Table
 from protocol.errors import DataError
 from protocol.services.delimited import ENCODINGS, Dialect, Given, bounded_lines, dialect_of
-
-_CHUNK = 1 << 20
-_UNREADABLE = (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError)
+from protocol.services.delimited_rows import CHUNK, UNREADABLE, DelimitedRows
+from protocol.tables.batches import Batch, Row
 
 
 @contextmanager
 def delimited_table(
     path: Path, given: Given, columns: Collection[str] = (), numbers: Collection[str] | None = None
 ) -> Iterator[Table]:
-    """Open a file whose header should name these columns; `numbers` are those that hold numbers (None: any may)."""
+    """Open a file whose header should name these columns; `numbers` are those that hold numbers.
+
+    Without `numbers` nothing is known of the file: any column may hold numbers, and all of them are read.
+    """
     with _named_errors(path):
         dialect = dialect_of(str(path), _chunks(path), given, columns, numbers)
-        with _text(path, dialect) as file:
-            reader = dialect.reader(bounded_lines(str(path), file))
-            names = next(_guarded(path, dialect, reader, filter(None, reader)), None)
-            if names is None:
-                raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
-            rows = _guarded(path, dialect, reader, _filled(reader, names))
-            yield Table(names, rows, dialect.decimal, dialect.in_words(), _places(path, dialect))
+        rows = DelimitedRows(str(path), _chunks(path), dialect, None if numbers is None else columns)
+        with _named_line(path, dialect, rows):
+            header = rows.header
+        if not header:
+            raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
+        yield Table(header, _guarded(path, dialect, rows), dialect.decimal, dialect.in_words(), _places(path, dialect))
 
 
-def _filled(rows: Iterable[Row], names: Row) -> Iterable[Row]:
-    """Leave out empty lines, which no row of several columns can be."""
-    return filter(None, rows) if len(names) > 1 else rows
+def _guarded(path: Path, dialect: Dialect, rows: DelimitedRows) -> Iterator[Batch]:
+    with _named_line(path, dialect, rows):
+        yield from rows.batches()
 
 
-def _guarded(path: Path, dialect: Dialect, reader: Any, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows; one that cannot be read is named by its line alone."""
+@contextmanager
+def _named_line(path: Path, dialect: Dialect, rows: DelimitedRows) -> Iterator[None]:
+    """Name a row that cannot be read by its line alone."""
     try:
-        yield from rows
-    except _UNREADABLE as error:
-        where = f"{type(error).__name__} at line {max(1, reader.line_num)} or soon after"
+        yield
+    except UNREADABLE as error:
+        where = f"{type(error).__name__} at line {max(1, rows.line)} or soon after"
         raise DataError(
             f"{path}: not a readable CSV file in {ENCODINGS[dialect.encoding]} ({where}); correct the file, or say in "
             "party.toml how it is written (encoding, delimiter, quote)"
@@ -67,23 +68,19 @@ def _named_errors(path: Path) -> Iterator[None]:
 def _chunks(path: Path) -> Iterator[bytes]:
     opening: Any = gzip.open if path.suffix == ".gz" else open
     with opening(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(CHUNK):
             yield chunk
-
-
-def _text(path: Path, dialect: Dialect) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=dialect.codec, newline="")
-    return path.open(encoding=dialect.codec, newline="")
 
 
 def _places(path: Path, dialect: Dialect) -> Any:
     """Make the function that names the line at which a row begins. The lines are counted once a place is asked for."""
+    opening: Any = gzip.open if path.suffix == ".gz" else open
 
     @lru_cache(maxsize=1)
     def lines() -> "array[int]":
         found, end = array("q"), 0
-        with _text(path, dialect) as file:
+        # A row further down may be one that cannot be read. No place is asked for behind it.
+        with suppress(*UNREADABLE), opening(path, "rt", encoding=dialect.codec, errors="replace", newline="") as file:
             reader = dialect.reader(bounded_lines(str(path), file))
             names: Row = next(filter(None, reader), [])
             end = reader.line_num

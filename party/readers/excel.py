@@ -9,11 +9,12 @@ from pathlib import Path
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
-from party.readers.table import Row, Table
+from party.readers.table import Table
 from party.readers.typed import Speller
 from protocol.errors import DataError
 from protocol.services.spreadsheet_size import check_size
 from protocol.tables.attributes import quoted
+from protocol.tables.batches import Row, batched
 
 MOST_CELLS = 1 << 25  # a million rows of 32 columns; an empty cell takes some 40 bytes
 
@@ -37,7 +38,7 @@ def excel_table(path: Path, sheet: str | None, spelling: Callable[[str], Speller
             spellers = [spelling(name) for name in names]
             yield Table(
                 names,
-                _texts(rows, spellers, numbers),
+                batched(_texts(rows, spellers, numbers), len(names)),
                 how=f"sheet {quoted(found.name)}, whose header is row {first}",
                 place=lambda number: f"row {numbers[number - 1]}",
             )

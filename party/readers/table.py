@@ -3,12 +3,11 @@
 It does not know files or databases.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from protocol.services.delimited import Decimal
-
-Row = Sequence[str]
+from protocol.tables.batches import Batch, Row
 
 
 def by_number(number: int) -> str:
@@ -19,7 +18,7 @@ def by_number(number: int) -> str:
 @dataclass(frozen=True)
 class Table:
     header: Row
-    rows: Iterator[Row]
+    batches: Iterator[Batch]
     decimal: Decimal = "."
     how: str = ""  # the way in which a file is read, in words; empty where there is no choice
     place: Callable[[int], str] = by_number  # the place of a row in the source; the first row below the header is 1

@@ -76,12 +76,17 @@ def bounded_lines(source: str, file: IO[str]) -> Iterator[str]:
     number = 0
     while line := file.readline(LONGEST_LINE):
         number += 1
-        if len(line) == LONGEST_LINE and not line.endswith(("\n", "\r")):
-            raise DataError(
-                f"{source}: line {number} is longer than {LONGEST_LINE:,} characters; a line for each row is expected: "
-                "save the file with line breaks"
-            )
+        check_length(source, number, line)
         yield line
+
+
+def check_length(source: str, number: int, line: str) -> None:
+    """Raise DataError if a line is too long to be one row."""
+    if len(line) >= LONGEST_LINE and not line[:LONGEST_LINE].endswith(("\n", "\r")):
+        raise DataError(
+            f"{source}: line {number} is longer than {LONGEST_LINE:,} characters; a line for each row is expected: "
+            "save the file with line breaks"
+        )
 
 
 def dialect_of(

@@ -15,6 +15,7 @@ from typing import Literal
 
 from protocol.services.schema_draft import Column, Described, DraftKind, LeftOut, Number
 from protocol.services.schema_lint import are_intervals, is_name_of_identifier
+from protocol.tables.batches import Batch
 from protocol.tables.exact_json import is_number
 from protocol.tables.kinds.calendar import DAY, date_of
 from protocol.tables.kinds.formats import Format
@@ -41,27 +42,31 @@ _FORMATS: tuple[tuple[DraftKind, Format], ...] = (
 class Profile:
     """What the rows of a table tell about its columns."""
 
-    def __init__(self, header: Sequence[str], decimal: Literal[".", ","]) -> None:
-        self._header, self._decimal = header, decimal
-        self._found: list[Counter[str]] = [Counter() for _ in header]
-        self._more = [False for _ in header]
+    def __init__(self, header: Sequence[str], decimal: Literal[".", ","], key: str | None = None) -> None:
+        """Describe all columns but the `key` of persons; of two columns with one name, the first."""
+        self._names, self._decimal = [name for name in dict.fromkeys(header) if name != key], decimal
+        self._places = [list(header).index(name) for name in self._names]
+        self._found: list[Counter[str]] = [Counter() for _ in self._names]
+        self._more = [False for _ in self._names]
         self.rows = 0
 
-    def read(self, rows: Iterable[Sequence[str]]) -> "Profile":
-        for row in rows:
-            self.rows += 1
-            for place, text in enumerate(row[: len(self._found)]):
-                found = self._found[place]
-                if text in found or len(found) < _MOST_DISTINCT:
-                    found[text] += 1
-                else:
-                    self._more[place] = True
+    def read(self, batches: Iterable[Batch]) -> "Profile":
+        """Look at all rows that are as wide as the header."""
+        for batch in batches:
+            self.rows += batch.fitting.size
+            for index, place in enumerate(self._places):
+                found = self._found[index]
+                for text, count in batch.columns[place].counted():
+                    if text in found or len(found) < _MOST_DISTINCT:
+                        found[text] += count
+                    else:
+                        self._more[index] = True
         return self
 
     def columns(self) -> list[Column]:
         return [
             _described(name, found, more, self.rows, self._decimal)
-            for name, found, more in zip(self._header, self._found, self._more, strict=True)
+            for name, found, more in zip(self._names, self._found, self._more, strict=True)
         ]
 
 

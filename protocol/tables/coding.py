@@ -1,6 +1,6 @@
-"""Coding of rows of text into columns of codes, and of codes into text again.
+"""Coding of columns of text into columns of codes, and of codes into text again.
 
-It does not know files, separators or quoting.
+It does not know files, separators or quoting. Each distinct text that a batch tells is coded once.
 
 Privacy: messages about a row name its number, the column and the class of the value, never a value.
 """
@@ -8,7 +8,6 @@ Privacy: messages about a row name its number, the column and the class of the v
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -17,15 +16,14 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
 from protocol.tables.attributes import AttributeBase, Ranged, first_duplicate, quoted
+from protocol.tables.batches import Batch, Column, Row, batched
 from protocol.tables.domain import Codes
 from protocol.tables.fields import FieldReader
 from protocol.tables.kinds.attribute import ABOVE, BELOW, EARLY, LATE, POINT, WHAT
 from protocol.tables.schema import Schema
 
 Rule = Literal["refuse", "clamp", "missing"]
-Rows = Iterable[Sequence[str]]
 
-BATCH = 1 << 16
 WRONG_WIDTH = "the wrong number of fields"
 
 
@@ -49,7 +47,7 @@ class Cell:
 
 
 class Coder:
-    """Coder of rows whose fields are in the schema's order, or in the order of the header last given to `columns`.
+    """Coder of batches whose fields are in the schema's order, or in the order of the header last given to `columns`.
 
     `decimal` is the sign in the table's numbers, and `place` names a row of the source by its number.
     """
@@ -86,81 +84,86 @@ class Coder:
         self._positions = [header.index(name) for name in self._schema.names]
         self._width = len(header)
 
-    def code(self, rows: Rows, first_row: int = 1) -> list[Codes]:
+    def code(self, rows: Iterable[Row], first_row: int = 1) -> list[Codes]:
         """Code all rows, into one column per attribute. Row 1 is the first row below the header."""
-        return gather(self._schema, self.batches(rows, first_row))
+        return gather(self._schema, self.batches(batched(rows, self._width), first_row))
 
-    def batches(self, rows: Rows, first_row: int = 1) -> Iterator[list[Codes]]:
-        """Code rows batch by batch, for tables that should not be held in memory as text."""
-        for batch in _batches(rows):
+    def batches(self, batches: Iterable[Batch], first_row: int = 1) -> Iterator[list[Codes]]:
+        """Code batch by batch, for tables that should not be held in memory as text."""
+        for batch in batches:
             yield self._code(batch, first_row)
-            first_row += len(batch)
+            first_row += batch.rows
 
-    def problems(self, rows: Rows) -> list[Problem]:
+    def problems(self, batches: Iterable[Batch]) -> list[Problem]:
         """Count values that the schema does not cover, before any rule applies. Only the data owner may see counts."""
         found: Counter[tuple[int, int]] = Counter()
         misfits = 0
-        for batch in _batches(rows):
-            fitting = [row for row in batch if len(row) == self._width]
-            misfits += len(batch) - len(fitting)
-            for index, codes in enumerate(self._raw(fitting)):
-                bad, counts = np.unique(codes[codes < 0], return_counts=True)
-                found.update({(index, int(code)): int(count) for code, count in zip(bad, counts, strict=True)})
+        for batch in batches:
+            misfits += len(batch.misfits)
+            for index, (column, codes) in enumerate(self._coded(batch)):
+                if (codes < 0).any():
+                    spread = column.spread(codes)
+                    bad, counts = np.unique(spread[spread < 0], return_counts=True)
+                    found.update({(index, int(code)): int(count) for code, count in zip(bad, counts, strict=True)})
         names = self._schema.names
         problems = [Problem(names[index], WHAT[code], count) for (index, code), count in sorted(found.items())]
         return ([Problem(None, WRONG_WIDTH, misfits)] if misfits else []) + problems
 
-    def offending(self, rows: Rows, most: int) -> list[Cell]:
+    def offending(self, batches: Iterable[Batch], most: int) -> list[Cell]:
         """Find bad values, at most `most` of each column and class, before any rule applies; in the rows' order."""
         found: list[Cell] = []
         counts: Counter[tuple[str | None, str]] = Counter()
         first_row = 1
-        for batch in _batches(rows):
+        for batch in batches:
             for cell in sorted(self._bad_cells(batch, first_row), key=lambda cell: cell.row):
                 counts[cell.column, cell.what] += 1
                 if counts[cell.column, cell.what] <= most:
                     found.append(cell)
-            first_row += len(batch)
+            first_row += batch.rows
         return found
 
-    def _bad_cells(self, rows: Sequence[Sequence[str]], first_row: int) -> Iterator[Cell]:
-        fitting = [place for place, row in enumerate(rows) if len(row) == self._width]
-        for place in sorted({*range(len(rows))}.difference(fitting)):
-            yield Cell(first_row + place, None, WRONG_WIDTH, f"{len(rows[place])} instead of {self._width}")
-        for index, codes in enumerate(self._raw([rows[place] for place in fitting])):
-            for at in np.flatnonzero(codes < 0).tolist():
-                place = fitting[at]
-                text = rows[place][self._positions[index]]
-                yield Cell(first_row + place, self._schema.names[index], WHAT[int(codes[at])], text)
+    def _bad_cells(self, batch: Batch, first_row: int) -> Iterator[Cell]:
+        for place, row in batch.misfits.items():
+            yield Cell(first_row + place, None, WRONG_WIDTH, f"{len(row)} instead of {self._width}")
+        for index, (column, codes) in enumerate(self._coded(batch)):
+            if (codes < 0).any():
+                spread = column.spread(codes)
+                for at in np.flatnonzero(spread < 0).tolist():
+                    row_number = first_row + int(batch.fitting[at])
+                    yield Cell(row_number, self._schema.names[index], WHAT[int(spread[at])], column.text(at))
 
-    def _code(self, rows: Sequence[Sequence[str]], first_row: int) -> list[Codes]:
-        width = self._width
-        misfit = next((i for i, row in enumerate(rows) if len(row) != width), None)
-        columns = list(self._raw(rows[:misfit]))
-        for codes, replacements in zip(columns, self._replacements, strict=True):
-            for bad, code in replacements.items():
-                codes[codes == bad] = code
-        self._refuse_bad(columns, first_row)
-        if misfit is not None:
-            found = f"{len(rows[misfit])} instead of {width}"
+    def _code(self, batch: Batch, first_row: int) -> list[Codes]:
+        columns: list[Codes] = []
+        bad: list[tuple[int, int, int]] = []  # the first of each column: the row's place, the column, the class
+        for index, (column, codes) in enumerate(self._coded(batch)):
+            for what, code in self._replacements[index].items():
+                codes[codes == what] = code
+            if (codes < 0).any() and (spread := column.spread(codes)).min(initial=0) < 0:
+                at = int(np.argmax(spread < 0))
+                bad.append((int(batch.fitting[at]), index, int(spread[at])))
+            columns.append(column.spread(codes.astype(self._schema.attributes[index].code_type)))
+        self._refuse(batch, bad, first_row)
+        return columns
+
+    def _coded(self, batch: Batch) -> Iterator[tuple[Column, NDArray[np.int32]]]:
+        """Every attribute's column, and the codes of its texts; a negative code is a class of bad values."""
+        for position, reader in zip(self._positions, self._readers, strict=True):
+            column = batch.columns[position]
+            yield column, reader.codes(column.texts)
+
+    def _refuse(self, batch: Batch, bad: Sequence[tuple[int, int, int]], first_row: int) -> None:
+        """Refuse the first row with a bad value or of another width than the header."""
+        misfit = min(batch.misfits, default=batch.rows)
+        row, index, what = min(bad, default=(batch.rows, 0, 0))
+        if row < misfit:
+            place = f"{self._source}, {self._place(first_row + row)}, column {quoted(self._schema.names[index])}"
+            raise DataError(
+                f"{place}: {WHAT[what]}; correct the table or the schema, or set out_of_range for this column."
+            )
+        if batch.misfits:
+            found = f"{len(batch.misfits[misfit])} instead of {self._width}"
             place = self._place(first_row + misfit)
             raise DataError(f"{self._source}, {place}: {WRONG_WIDTH}, {found}; correct the row.")
-        types = [attribute.code_type for attribute in self._schema.attributes]
-        return [codes.astype(code_type) for codes, code_type in zip(columns, types, strict=True)]
-
-    def _raw(self, rows: Sequence[Sequence[str]]) -> Iterator[NDArray[np.int32]]:
-        """Codes of every column; a negative code is a class of bad values."""
-        columns = list(zip(*rows, strict=True)) or [()] * self._width
-        for position, reader in zip(self._positions, self._readers, strict=True):
-            yield reader.codes(columns[position])
-
-    def _refuse_bad(self, columns: Sequence[NDArray[np.int32]], first_row: int) -> None:
-        bad = [(int(np.argmax(codes < 0)), index) for index, codes in enumerate(columns) if (codes < 0).any()]
-        if bad:
-            row, index = min(bad)
-            what = WHAT[int(columns[index][row])]
-            place = f"{self._source}, {self._place(first_row + row)}, column {quoted(self._schema.names[index])}"
-            raise DataError(f"{place}: {what}; correct the table or the schema, or set out_of_range for this column.")
 
 
 def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
@@ -176,12 +179,6 @@ def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[list[
     """The text of every code, by attribute; a number or a date is drawn from its category."""
     columns = zip(schema.attributes, codes, strict=True)
     return [attribute.texts(column, stream) for attribute, column in columns]
-
-
-def _batches(rows: Rows) -> Iterator[list[Sequence[str]]]:
-    remaining = iter(rows)
-    while batch := list(islice(remaining, BATCH)):
-        yield batch
 
 
 def _replacements(attribute: AttributeBase, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:

@@ -6,6 +6,7 @@ It does not know what the numbers mean, or how JSON is read (`protocol.outside_j
 
 import json
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,8 @@ LARGEST = 10**18
 _SHORT = 12  # characters
 
 # The exponent is limited so that nobody can write a number that fills the memory.
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?")
+_WRITTEN = r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?"
+_NUMBER, _NUMBERS = re.compile(_WRITTEN), re.compile(f"(?:{_WRITTEN}\n)*+")
 
 
 def write_json(value: Any) -> str:
@@ -48,6 +50,12 @@ def number_of(value: object) -> Fraction:
 
 def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
+
+
+def are_numbers(texts: Sequence[str]) -> bool:
+    """Whether all texts are numbers; far quicker than one by one."""
+    lines = "".join(f"{text}\n" for text in texts)
+    return lines.count("\n") == len(texts) and _NUMBERS.fullmatch(lines) is not None
 
 
 def decimal_text(number: Fraction) -> str:

@@ -4,36 +4,33 @@ It does not know rows, sources or the rules for bad values (`protocol.tables.cod
 (`protocol.tables.kinds`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protocol.tables.attributes import AttributeBase
-from protocol.tables.kinds.attribute import POINT, Reading
+from protocol.tables.kinds.attribute import POINT
 
 _REMEMBERED = 1 << 15  # distinct texts per column
+_UNKNOWN = np.iinfo(np.int32).min  # no code and no class
 
 
 class FieldReader:
     """Coder of the texts of one column; a negative code is a class of bad value."""
 
     def __init__(self, attribute: AttributeBase, decimal: str = POINT) -> None:
-        self._codes = _Remembered(attribute.spelled, attribute.reading(decimal))
+        self._known = dict(attribute.spelled)  # and other texts, because columns repeat their values
+        self._read = attribute.reading(decimal)
 
     def codes(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        return np.fromiter(map(self._codes.__getitem__, texts), dtype=np.int32, count=len(texts))
-
-
-class _Remembered(dict[str, int]):
-    """Cache of the codes of texts, because columns repeat their values."""
-
-    def __init__(self, known: Mapping[str, int], read: Reading) -> None:
-        super().__init__(known)
-        self._read = read
-
-    def __missing__(self, text: str) -> int:
-        code = self._read(text)
-        if len(self) < _REMEMBERED:
-            self[text] = code
-        return code
+        code_of = self._known.get
+        found = np.array([code_of(text, _UNKNOWN) for text in texts], np.int32)
+        unknown = np.flatnonzero(found == _UNKNOWN)
+        if unknown.size:
+            new = [texts[place] for place in unknown.tolist()]
+            found[unknown] = read = self._read(new)
+            room = max(0, _REMEMBERED - len(self._known))
+            self._known.update(zip(islice(new, room), read[:room].tolist(), strict=False))
+        return found

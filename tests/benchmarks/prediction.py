@@ -34,7 +34,7 @@ from protocol.forecast.error import Prediction, predicted
 from protocol.plan.plan import Plan
 from protocol.run.synthesis import synthetic_codes
 from protocol.stages.methods import terms_of
-from protocol.tables.coding import Coder, gather
+from protocol.tables.coding import Coder
 from protocol.tables.distance import average_distance
 from protocol.tables.schema import Schema
 from tests.benchmarks.made_tables import made_table
@@ -111,7 +111,7 @@ def _visits() -> DividedTable:
     ]
     schema = Schema.parse({"title": "visits", "attributes": attributes})
     coder = Coder(schema)
-    return DividedTable(schema, gather(schema, coder.batches(list(zip(*columns.values(), strict=True)))), [])
+    return DividedTable(schema, coder.code(zip(*columns.values(), strict=True)), [])
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from party.persons import TWICE
 from party.source import check, load
 from protocol.errors import DataError
 from protocol.services.schema_lint import lint
-from protocol.tables.coding import BATCH
+from protocol.tables.batches import BATCH
 from protocol.tables.schema import Schema
 from tests.support.documents import ROOT
 from tests.support.postgres import postgres_server

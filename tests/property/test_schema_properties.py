@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from crypto.randomness import Stream
 from protocol.tables.attributes import Numeric
+from protocol.tables.batches import batched
 from protocol.tables.coding import Coder, labels
 from protocol.tables.encoding import Encoding
-from protocol.tables.exact_json import fixed_point
+from protocol.tables.exact_json import fixed_point, is_number
+from protocol.tables.fields import FieldReader
+from protocol.tables.kinds.attribute import ABOVE, BELOW, EMPTY, NO_INTEGER, NO_NUMBER
+from protocol.tables.kinds.formats import NO_MOMENT, Format
 from protocol.tables.marginal import Table
 from protocol.tables.schema import Schema
 from tests.support.effort import examples
@@ -206,7 +210,7 @@ def test_labels_are_coded_back(table, seed, order):
     coder = Coder(schema)
     coder.columns(header)
     rows = list(zip(*(columns[name] for name in header), strict=True))
-    assert coder.problems(rows) == []
+    assert coder.problems(batched(rows, len(header))) == []
     assert all((one == other).all() for one, other in zip(codes, coder.code(rows), strict=True))
 
 
@@ -226,11 +230,78 @@ def test_a_number_falls_into_the_bin_that_exact_arithmetic_says(attribute, data)
     assert parsed.cuts[index] <= Fraction(fixed_point(first[index], parsed.places))
 
 
+numbers = st.one_of(
+    st.integers(-(10**19), 10**19).map(str),
+    st.integers(-3, 300).map(str),
+    st.decimals(-(10**6), 10**6, allow_nan=False).map(str),
+    st.floats(allow_nan=False).map(str),
+    st.sampled_from(
+        ["+5", "05", "5.", ".5", "1e2", "-0", "1e999", "9" * 300, "5\n6", "1_0", " 5", "5 ", "", "nan", "."]
+    ),
+)
+
+
+def _code_by_exact_arithmetic(attribute, text):
+    if not is_number(text):
+        return NO_NUMBER if text else EMPTY
+    value = Fraction(text)
+    if attribute.kind == "integer" and value.denominator > 1:
+        return NO_INTEGER
+    if not attribute.lowest <= value <= attribute.highest:
+        return ABOVE if value > attribute.highest else BELOW
+    return attribute.bin(value)
+
+
+@modest
+@given(integers() | reals() | divided(), st.lists(numbers, max_size=12), st.data())
+def test_numbers_are_coded_together_as_exact_arithmetic_says_of_each(attribute, texts, data):
+    [parsed] = Schema.parse({"attributes": [{"name": "x", **attribute}]}).attributes
+    whole = [
+        fixed_point(int(cut * 10**20), 20) for cut in data.draw(st.lists(st.sampled_from(parsed.cuts), max_size=3))
+    ]
+    texts = [text for text in [*texts, *whole] if text not in parsed.spelled]
+    found = FieldReader(parsed).codes(texts).tolist()
+    assert found == [_code_by_exact_arithmetic(parsed, text) for text in texts]
+    commas = [text.replace(".", ",") for text in texts]
+    assert not {*commas}.isdisjoint(parsed.spelled) or FieldReader(parsed, ",").codes(commas).tolist() == found
+
+
+FORMATS = [
+    "%Y-%m-%d",
+    "%d.%m.%Y",
+    "%Y",
+    "%Y%m%d%H%M%S",
+    "%Y-%m-%dT%H",
+    "{%Y}%%%m",
+    "%-d/%-m/%Y",
+    "%Y年%m",
+    "%H %Y-%m-%d",
+]
+
+
+@st.composite
+def written_moments(draw, form):
+    """A text of a moment, or one in which some signs were replaced."""
+    text = list(form.write(draw(st.integers(-62_135_596_800, 253_402_300_799))))
+    for place in draw(st.lists(st.integers(0, len(text) - 1), max_size=2)):
+        text[place] = draw(st.sampled_from("0139 -ü٣"))
+    return "".join(text)
+
+
+@modest
+@given(st.sampled_from(FORMATS).map(Format), st.data())
+def test_moments_are_read_together_as_one_by_one(form, data):
+    texts = data.draw(st.lists(written_moments(form) | st.sampled_from(["", "2019"]), max_size=8))
+    for own in (texts, [text for text in texts if len(text) == len(form.write(0))]):
+        expected = [form.read(text) for text in own]
+        assert form.read_all(own).tolist() == [NO_MOMENT if found is None else found for found in expected]
+
+
 @modest
 @given(schemas(), st.lists(st.text(max_size=8), max_size=20))
 def test_text_from_anywhere_is_coded_or_counted_and_never_breaks(schema, texts):
     rows = [[text] * len(schema.names) for text in texts]
-    counted = sum(problem.count for problem in Coder(schema).problems(rows))
+    counted = sum(problem.count for problem in Coder(schema).problems(batched(rows, len(schema.names))))
     everything = {attribute.name: "missing" for attribute in schema.attributes if attribute.missing}
     if len(everything) == len(schema.names):
         assert [column.size for column in Coder(schema, everything).code(rows)] == [len(rows)] * len(schema.names)

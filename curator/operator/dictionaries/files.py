@@ -46,7 +46,7 @@ def _read(path: Path, name: str | None) -> Dictionary:
 
 def _table(path: Path) -> Table:
     with opened_table(path) as opened:
-        return opened.header, list(opened.rows)
+        return opened.header, list(opened.rows())
 
 
 def _sheet(path: Path, name: str | None) -> Table:

@@ -3,7 +3,7 @@
 It does not know data, or the other attributes of the schema.
 
 A text becomes a category in two steps. `spelled` holds the texts whose category is known beforehand. `reading` works
-out the category of any other text, or tells the class of a bad value, which is negative.
+out the categories of all other texts, or tells the classes of bad values, which are negative.
 """
 
 import json
@@ -38,7 +38,7 @@ WHAT = {
     EARLY: "a date before the first",
 }
 
-Reading = Callable[[str], int]
+Reading = Callable[[Sequence[str]], NDArray[np.int32]]
 
 
 class Contradictions(ValueError):
@@ -121,7 +121,7 @@ class AttributeBase(BaseModel, ABC):
 
     @abstractmethod
     def reading(self, decimal: str = POINT) -> Reading:
-        """Make the function that finds the category of a text that is not in `spelled`, or its class of bad value."""
+        """Make the function that finds the categories of texts not in `spelled`, or their classes of bad values."""
 
     @abstractmethod
     def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:
@@ -155,6 +155,11 @@ class AttributeBase(BaseModel, ABC):
 
 def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def each_read(read: Callable[[str], int], texts: Sequence[str]) -> NDArray[np.int32]:
+    """Read texts one by one."""
+    return np.fromiter(map(read, texts), np.int32, len(texts))
 
 
 def first_duplicate(texts: Sequence[str]) -> str | None:

@@ -7,14 +7,27 @@ written without. What depends on a language (names of months), a century (%y) or
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from protocol.tables.kinds.attribute import is_clean
-from protocol.tables.kinds.calendar import DAY, FIRST_YEAR, HOUR, LAST_YEAR, date_of, day_number, is_date
+from protocol.tables.kinds.calendar import (
+    DAY,
+    FIRST_YEAR,
+    HOUR,
+    LAST_YEAR,
+    date_of,
+    day_number,
+    is_date,
+)
 
+NO_MOMENT = np.iinfo(np.int64).min
 PARTS = ("year", "month", "day", "hour", "minute", "second")  # from coarse to fine
 KNOWN = "%Y, %m, %d, %H, %M, %S, %-m, %-d and %-H"
 _LONGEST = 60
@@ -30,6 +43,8 @@ _DIRECTIVES = {  # by directive: the part, how it is read, how it is written
     "%-d": ("day", "[0-9]{1,2}", "{day}"),
     "%-H": ("hour", "[0-9]{1,2}", "{hour}"),
 }
+_EXAMPLE = dict.fromkeys(PARTS, 0)
+_ZERO = ord("0")
 _WHY_UNKNOWN = {
     "%b": "names of months depend on a language; write months as numbers in the table",
     "%B": "names of months depend on a language; write months as numbers in the table",
@@ -68,6 +83,34 @@ class Format:
         parts = {name: int(digits) for name, digits in found.groupdict().items()}
         return seconds_of(**parts)
 
+    def read_all(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the first second that each text means, or NO_MOMENT."""
+        example, places = self.write(0), self._places
+        joined = "".join(texts)
+        if not places or not joined.isascii() or {*map(len, texts)} != {len(example)}:
+            found = (self.read(text) for text in texts)
+            return np.array([NO_MOMENT if seconds is None else seconds for seconds in found], np.int64)
+        signs = np.frombuffer(joined.encode(), np.uint8).reshape(-1, len(example))
+        between = np.delete(np.arange(len(example)), np.concatenate([*places.values()]))
+        is_written = (signs[:, between] == np.frombuffer(example.encode(), np.uint8)[between]).all(axis=1)
+        for place in places.values():
+            is_written &= ((signs[:, place] >= _ZERO) & (signs[:, place] < _ZERO + 10)).all(axis=1)
+        parts = {part: _numbers(signs[:, place]) for part, place in places.items()}
+        seconds, is_moment = _seconds_of_all(**parts)
+        return np.where(is_written & is_moment, seconds, NO_MOMENT)
+
+    @cached_property
+    def _places(self) -> Mapping[str, NDArray[np.intp]]:
+        """The places of each part's digits; nothing if texts may differ in length, or hold other signs than ASCII."""
+        found, end = {}, 0
+        for piece in _pieces(self.text):
+            if piece.startswith("%-") or not piece.isascii():
+                return {}
+            begin, end = end, end + len(_writing(piece).format(**_EXAMPLE))
+            if piece in _DIRECTIVES:
+                found[_DIRECTIVES[piece][0]] = np.arange(begin, end)
+        return found
+
     def write(self, seconds: int) -> str:
         days, rest = divmod(seconds, DAY)
         year, month, day = date_of(days)
@@ -89,6 +132,25 @@ def seconds_of(year: int, month: int = 1, day: int = 1, hour: int = 0, minute: i
     if not (is_date(year, month, day) and hour < 24 and minute < 60 and second < 60):
         return None
     return day_number(year, month, day) * DAY + hour * HOUR + minute * 60 + second
+
+
+def _numbers(signs: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Read the numbers whose digits stand in a line each."""
+    found = np.zeros(len(signs), np.int64)
+    for place in range(signs.shape[1]):
+        found = 10 * found + signs[:, place] - _ZERO
+    return found
+
+
+def _seconds_of_all(
+    year: Any, month: Any = 1, day: Any = 1, hour: Any = 0, minute: Any = 0, second: Any = 0
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the seconds since 1970, and whether there are such moments."""
+    first = day_number(year, month, 1)
+    length = np.where(np.equal(month, 12), 31, day_number(year, month + 1, 1) - first)
+    is_day = (year >= FIRST_YEAR) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= length)
+    seconds = (first + day - 1) * DAY + hour * HOUR + minute * 60 + second
+    return seconds, is_day & (hour < 24) & (minute < 60) & (second < 60)
 
 
 def format_of(text: str, with_time: bool) -> Format:

@@ -5,7 +5,7 @@ It does not know numbers or dates (`protocol.tables.kinds.numbers`, `protocol.ta
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from protocol.tables.kinds.attribute import (
     Reading,
     Text,
     Texts,
+    each_read,
     first_duplicate,
     quoted,
 )
@@ -48,7 +49,7 @@ class Listed(AttributeBase):
         return {**super().spelled, **{text: code for code, text in enumerate(self.written)}}
 
     def reading(self, decimal: str = POINT) -> Reading:  # noqa: ARG002 - values are read as they are written
-        return lambda text: UNLISTED if text else EMPTY
+        return partial(each_read, lambda text: UNLISTED if text else EMPTY)
 
     def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:  # noqa: ARG002 - nothing is drawn
         names = np.array([*self.written, *self.missing[:1]], dtype=object)
@@ -118,7 +119,7 @@ class Categorical(Valued):
         if self.other is None:
             return super().reading(decimal)
         rest = len(self.values)
-        return lambda text: rest if text else EMPTY
+        return partial(each_read, lambda text: rest if text else EMPTY)
 
     def contradictions(self) -> Iterator[str]:
         yield from super().contradictions()

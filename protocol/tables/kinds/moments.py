@@ -7,11 +7,12 @@ alone, so that every machine puts a moment into the same category. The schema wr
 the format of the table: 2019 as the end of a range means its last day.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, StrictStr
 
 from protocol.tables.kinds.attribute import EARLY, EMPTY, LATE, NO_DATE, POINT, Reading, quoted
@@ -19,6 +20,7 @@ from protocol.tables.kinds.calendar import DAY, Resolution, starts_between, unit
 from protocol.tables.kinds.formats import (
     ISO_DATE,
     ISO_DATETIME,
+    NO_MOMENT,
     PARTS,
     Format,
     format_of,
@@ -123,16 +125,16 @@ class Moment(Ranged):
         return f"week of {shown}" if self.resolution == "week" else shown
 
     def reading(self, decimal: str = POINT) -> Reading:  # noqa: ARG002 - a date has no decimals
-        cuts, tick, read_moment = self.cuts, self.tick, self.moments.read
+        cuts, tick, read_moments = np.array(self.cuts), self.tick, self.moments.read_all
 
-        def read(text: str) -> int:
-            seconds = read_moment(text)
-            if seconds is None:
-                return NO_DATE if text else EMPTY
-            place = bisect_right(cuts, seconds // tick)
-            if not place:
-                return EARLY
-            return place - 1 if place < len(cuts) else LATE
+        def read(texts: Sequence[str]) -> NDArray[np.int32]:
+            seconds = read_moments(texts)
+            found = (np.searchsorted(cuts, seconds // tick, "right") - 1).astype(np.int32)
+            found[found == len(cuts) - 1] = LATE
+            found[seconds < cuts[0] * tick] = EARLY
+            for place in np.flatnonzero(seconds == NO_MOMENT).tolist():
+                found[place] = NO_DATE if texts[place] else EMPTY
+            return found
 
         return read
 

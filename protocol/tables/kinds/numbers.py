@@ -4,16 +4,17 @@ It does not know how the range is divided into bins (`protocol.tables.kinds.nume
 """
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, StrictInt
 
 from protocol.tables.exact_json import DECIMALS, decimal_text
-from protocol.tables.kinds.attribute import ABOVE, BELOW, NO_INTEGER, Reading
+from protocol.tables.kinds.attribute import ABOVE, BELOW, NO_INTEGER, Reading, each_read
 from protocol.tables.kinds.numeric import Numeric
 
 _VALUES_IN_EQUAL_BIN = 10**6
@@ -43,18 +44,25 @@ class Integer(Numeric):
         return tuple(Fraction(math.ceil(edge)) for edge in super().edges_at(starts))
 
     def _number_reading(self) -> Reading:
-        starts = [math.ceil(cut) for cut in self.cuts[:-1]]
+        starts = np.array([math.ceil(cut) for cut in self.cuts[:-1]])
         lowest, highest = int(self.lowest), int(self.highest)
 
         def code_of(text: str) -> int:
-            value = int(text) if text.isdigit() else Fraction(text)
+            value = Fraction(text)
             if value.denominator != 1:
                 return NO_INTEGER
             if value > highest:
                 return ABOVE
-            return BELOW if value < lowest else bisect_right(starts, value) - 1
+            return BELOW if value < lowest else int(np.searchsorted(starts, int(value), "right")) - 1
 
-        return code_of
+        def codes_of(texts: Sequence[str]) -> NDArray[np.int32]:
+            try:
+                values = np.fromiter(map(int, texts), np.int64, len(texts))
+            except (ValueError, OverflowError):  # one has a point, an exponent or very many digits
+                return each_read(code_of, texts)
+            return _in_bins(starts, values, lowest, highest)
+
+        return codes_of
 
     def contradictions(self) -> Iterator[str]:
         fractions = [
@@ -112,19 +120,17 @@ class Real(Numeric):
         return self.step if self.decimals is None else Fraction(1, 10**self.decimals)
 
     def _number_reading(self) -> Reading:
-        edges = list(map(float, self.cuts))
-        ties = frozenset(edges)
+        edges = np.array([float(cut) for cut in self.cuts])
 
-        def code_of(text: str) -> int:
-            near = float(text)
-            if near in ties:
-                return self._exact_code(Fraction(text))
+        def codes_of(texts: Sequence[str]) -> NDArray[np.int32]:
+            near = np.fromiter(map(float, texts), np.float64, len(texts))
             # Rounding preserves order: numbers whose nearest floats differ have the order of these floats.
-            if near > edges[-1]:
-                return ABOVE
-            return BELOW if near < edges[0] else bisect_right(edges, near) - 1
+            found = _in_bins(edges, near, edges[0], edges[-1])
+            for place in np.flatnonzero(np.isin(near, edges)).tolist():
+                found[place] = self._exact_code(Fraction(texts[place]))
+            return found
 
-        return code_of
+        return codes_of
 
     def _exact_code(self, value: Fraction) -> int:
         if value > self.highest:
@@ -142,6 +148,13 @@ class Real(Numeric):
         if self.scale is None and self.bins is None:
             yield 'field "bins": is missing; add it'
         yield from super()._end_problems()
+
+
+def _in_bins(starts: NDArray[Any], values: NDArray[Any], lowest: Any, highest: Any) -> NDArray[np.int32]:
+    found = (np.searchsorted(starts, values, "right") - 1).astype(np.int32)
+    found[values < lowest] = BELOW
+    found[values > highest] = ABOVE
+    return found
 
 
 def _places_for(is_enough: Callable[[int], bool]) -> int:

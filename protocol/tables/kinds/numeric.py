@@ -13,10 +13,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, PlainValidator, StrictInt
 
-from protocol.tables.exact_json import DECIMALS, decimal_text, fixed_point, is_number, number_of, short_text
-from protocol.tables.kinds.attribute import EMPTY, NO_NUMBER, POINT, Name, Reading, quoted
+from protocol.tables.exact_json import (
+    DECIMALS,
+    are_numbers,
+    decimal_text,
+    fixed_point,
+    is_number,
+    number_of,
+    short_text,
+)
+from protocol.tables.kinds.attribute import EMPTY, NO_NUMBER, POINT, Name, Reading, each_read, quoted
 from protocol.tables.kinds.ranged import MOST_IN_BIN, Ranged, disorder
 from protocol.tables.kinds.scales import MOST_BINS, Scale, inner_edges
 
@@ -112,18 +122,21 @@ class Numeric(Ranged):
         return str(low) if low == high else f"{low} to {high}"
 
     def reading(self, decimal: str = POINT) -> Reading:
-        code_of = self._number_reading()
+        codes_of = self._number_reading()
 
-        def read(text: str) -> int:
-            if is_number(text):
-                return code_of(text)
-            return NO_NUMBER if text else EMPTY
+        def read(texts: Sequence[str]) -> NDArray[np.int32]:
+            if are_numbers(texts):
+                return codes_of(texts)
+            found = each_read(lambda text: NO_NUMBER if text else EMPTY, texts)
+            numbers = [place for place, text in enumerate(texts) if is_number(text)]
+            found[numbers] = codes_of([texts[place] for place in numbers])
+            return found
 
-        return read if decimal == POINT else lambda text: read(with_point(text, decimal))
+        return read if decimal == POINT else lambda texts: read([with_point(text, decimal) for text in texts])
 
     @abstractmethod
     def _number_reading(self) -> Reading:
-        """Make the function that finds the category of a number, written with a decimal point."""
+        """Make the function that finds the categories of numbers, written with a decimal point."""
 
     def contradictions(self) -> Iterator[str]:
         yield from super().contradictions()

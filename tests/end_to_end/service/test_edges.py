@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.run.agreement import agree
+from protocol.tables.batches import batched
 from protocol.tables.coding import Coder
 from protocol.tables.found_edges import with_edges
 from protocol.tables.schema import Schema
@@ -53,7 +54,7 @@ def _rows_fit(schema: Schema, table: bytes) -> None:
     coder = Coder(schema)
     coder.columns(header)
     assert rows
-    assert coder.problems(rows) == []
+    assert coder.problems(batched(rows, len(header))) == []
 
 
 WISHES: dict[str, Any] = {"method": "guided", "edges": Fraction(1, 10)}

@@ -8,8 +8,10 @@ import pytest
 
 from party.home.settings import Dataset
 from party.persons import TWICE, UNNAMED
+from party.readers import delimited
 from party.source import check, load
 from protocol.errors import DataError
+from protocol.services import delimited_rows
 from protocol.tables.coding import Problem
 from protocol.tables.schema import Schema
 
@@ -188,10 +190,19 @@ def test_a_file_that_is_no_csv_is_refused(tmp_path, content, what):
 
 
 def test_bytes_that_are_not_of_the_given_encoding_are_refused(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b"age,sex\n1,\xff\n")
+    rows = b"age,sex,bmi,smokes\n" + b"1,f,12,true\n" * 3
+    (tmp_path / "t.csv").write_bytes(rows + b"1,\xff\n")
     assert refusal(tmp_path, dataset("t.csv", encoding="utf-8")).endswith(
-        "not a readable CSV file in UTF-8 (UnicodeDecodeError at line 1 or soon after)" + UNREADABLE
+        "not a readable CSV file in UTF-8 (UnicodeDecodeError at line 4 or soon after)" + UNREADABLE
     )
+
+
+@pytest.mark.parametrize("end", [b"1,\xff\n", b'1,"f\n', b'1,"f" \n'])
+def test_a_bad_value_above_a_line_that_cannot_be_read_is_named(tmp_path, monkeypatch, end):
+    monkeypatch.setattr(delimited_rows, "BLOCK", 1)
+    monkeypatch.setattr(delimited, "CHUNK", 20)
+    (tmp_path / "t.csv").write_bytes(b"age,sex,bmi,smokes\n1,f,12,true\n1,x,12,true\n1,f,12,true\n1,f,12,true\n" + end)
+    assert ', line 3, column "sex": a category' in refusal(tmp_path, dataset("t.csv", encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

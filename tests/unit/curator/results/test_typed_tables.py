@@ -20,6 +20,7 @@ from curator.results.codebook import codebook_csv, codebook_html
 from curator.results.csv_files import write_table
 from curator.results.typed_tables import csv_batches, text_batches, write_parquet
 from protocol.errors import OperatorError
+from protocol.tables.batches import batched
 from protocol.tables.coding import Coder, labels
 from protocol.tables.schema import Schema
 
@@ -124,7 +125,7 @@ def test_the_text_of_a_table_is_read_back_by_its_schema(texts):
     header = list(SCHEMA.names)
     coder = Coder(SCHEMA)
     coder.columns(header)
-    assert coder.problems(zip(*texts, strict=True)) == []
+    assert coder.problems(batched(zip(*texts, strict=True), len(header))) == []
 
 
 def test_more_digits_than_parquet_holds_become_floats(tmp_path):

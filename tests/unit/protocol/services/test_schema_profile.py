@@ -8,6 +8,7 @@ import pytest
 from protocol.errors import SchemaError
 from protocol.services.schema_draft import draft
 from protocol.services.schema_profile import FEWEST_ROWS, Profile
+from protocol.tables.batches import batched
 from protocol.tables.schema import Schema
 
 MARK = "to be justified from public knowledge"
@@ -16,7 +17,7 @@ MARK = "to be justified from public knowledge"
 def drafted(decimal: Any = ".", /, rows: int = 0, **columns: list[str]) -> dict[str, Any]:
     """The draft's attributes; every value is repeated until it may be shown."""
     texts = [values * (1 if rows else FEWEST_ROWS) for values in columns.values()]
-    profile = Profile(list(columns), decimal).read(zip(*texts, strict=True))
+    profile = Profile(list(columns), decimal).read(batched(zip(*texts, strict=True), len(columns)))
     return {one["name"]: one for one in json.loads(draft("t", profile.columns()))["attributes"]}
 
 
@@ -105,7 +106,7 @@ def test_columns_that_no_schema_should_hold_are_left_out():
         "nothing": [""] * count,
         "fine": ["a", "b"] * 300,
     }
-    profile = Profile(list(columns), ".").read(zip(*columns.values(), strict=True))
+    profile = Profile(list(columns), ".").read(batched(zip(*columns.values(), strict=True), len(columns)))
     found = {column.name: getattr(column, "why", "") for column in profile.columns()}
     assert found == {
         "patient_id": "its name and its many values are those of an identifier; it may be the person_key",
@@ -114,13 +115,13 @@ def test_columns_that_no_schema_should_hold_are_left_out():
         "nothing": "it holds nothing",
         "fine": "",
     }
-    again = Profile(["label"], ".").read([f"v{number}"] for number in range(count))
+    again = Profile(["label"], ".").read(batched(([f"v{number}"] for number in range(count)), 1))
     assert again.columns()[0].why == "it has nearly as many values as rows: an identifier, or free text"
 
 
 def test_a_column_of_more_values_than_are_kept_is_left_out():
     rows = ([f"v{number % 30_000}"] for number in range(120_000))
-    (column,) = Profile(["label"], ".").read(rows).columns()
+    (column,) = Profile(["label"], ".").read(batched(rows, 1)).columns()
     assert column.why == "it has nearly as many values as rows: an identifier, or free text"
 
 

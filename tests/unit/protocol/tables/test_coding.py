@@ -5,7 +5,8 @@ import pytest
 
 from crypto.randomness import Stream
 from protocol.errors import DataError, OperatorError
-from protocol.tables import coding
+from protocol.tables import batches
+from protocol.tables.batches import batched
 from protocol.tables.coding import Coder, Problem, gather, labels
 from protocol.tables.kinds.slopes import uniform_below
 from protocol.tables.schema import Schema
@@ -112,7 +113,7 @@ def test_a_row_of_another_width_is_refused(row):
 
 
 def test_rows_are_counted_across_batches(monkeypatch):
-    monkeypatch.setattr(coding, "BATCH", 3)
+    monkeypatch.setattr(batches, "BATCH", 3)
     assert coded(*[ROW] * 8)[2] == [1] * 8
     assert "row 8," in refusal(*[ROW] * 7, with_field(2, "x"))
     coder = Coder(SCHEMA)
@@ -176,15 +177,15 @@ def test_a_header_that_does_not_fit_is_refused(header, sentence):
 
 
 def test_problems_are_counted_by_column_and_class_before_any_rule(monkeypatch):
-    monkeypatch.setattr(coding, "BATCH", 2)
+    monkeypatch.setattr(batches, "BATCH", 2)
     rows = [with_field(0, "200"), with_field(0, "x"), ROW, with_field(0, "300"), with_field(2, ""), ROW[:2], []]
-    assert Coder(SCHEMA, "clamp").problems(rows) == [
+    assert Coder(SCHEMA, "clamp").problems(batched(rows, 4)) == [
         Problem(None, "the wrong number of fields", 2),
         Problem("age", "text where a number is expected", 1),
         Problem("age", "a number above the largest", 2),
         Problem("sex", "an empty field, which the schema does not list as missing", 1),
     ]
-    assert Coder(SCHEMA).problems([ROW]) == []
+    assert Coder(SCHEMA).problems(batched([ROW], 4)) == []
 
 
 def test_more_texts_than_are_remembered_are_still_coded():

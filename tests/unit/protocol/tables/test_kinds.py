@@ -13,6 +13,7 @@ from protocol.errors import DataError
 from protocol.tables.attributes import Attribute
 from protocol.tables.coding import Coder, labels
 from protocol.tables.encoding import Encoding
+from protocol.tables.fields import FieldReader
 from protocol.tables.kinds.attribute import (
     ABOVE,
     BELOW,
@@ -39,8 +40,7 @@ def attribute_of(**fields: object) -> Attribute:
 
 
 def codes(attribute: Attribute, *texts: str, decimal: str = ".") -> list[int]:
-    read = attribute.reading(decimal)
-    return [attribute.spelled[text] if text in attribute.spelled else read(text) for text in texts]
+    return FieldReader(attribute, decimal).codes(texts).tolist()
 
 
 def drawn(schema: Schema, category: int, count: int) -> list[str]:
