@@ -92,9 +92,9 @@ def _mean_preference(terms: Terms) -> float:
     DP-CCBN compares noisy tables and prefers no pair for its strength: the noisiest tables seem the strongest.
     """
     plan = terms.plan
-    if plan.method != "dp-subn" or not plan.split[1]:
+    if not plan.placing_budget:
         return 0.0
-    placing = {party: plan.split[1] / picks for party, picks in enumerate(plan.picks) if picks}
+    placing = {party: plan.placing_budget / picks for party, picks in enumerate(plan.picks) if picks}
     return math.fsum(_preference_at(plan, party, budget) for party, budget in placing.items()) / len(placing)
 
 

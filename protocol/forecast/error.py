@@ -98,9 +98,7 @@ def _not_predicted(why: str) -> Prediction:
 def evidence_of(terms: Terms) -> Sequence[Evidence]:
     """Return what the plan's tables will count."""
     plan = terms.plan
-    if plan.method == "dp-subn" and not plan.picks_pairs:
-        return evidence_of_networks(terms)
-    if plan.estimate != "graphical-model":
+    if not plan.picks_pairs:
         return evidence_of_networks(terms)
     return [evidence_of_views(terms) if plan.views == "pairs" else evidence_of_picks(terms)]
 

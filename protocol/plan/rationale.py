@@ -13,6 +13,8 @@ from protocol.plan.tuning import Tuning, tuned
 from protocol.tables.found_edges import asking
 
 _METHODS = {
+    "privbayes": "the parties place the columns in a network, one party after the other, by private choices, and all "
+    "count the network's tables; nothing was tuned to this schema",
     "dp-ccbn": "the parties count every table by which another column could join the network, and the curator takes "
     "the table that seems strongest; nothing was tuned to this schema",
     "independent": "every party models its own rows alone, with all of epsilon and a full share of noise",

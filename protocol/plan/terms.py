@@ -79,7 +79,9 @@ class Terms:
             self.plan.total_rows, self.plan.in_sums(self.plan.split[-1]), self.plan.theta, self.plan.degree
         )
         comparing_all = self.plan.method == "dp-ccbn" and self.plan.split[0] > 0
-        return affordable(self.domain, wanted, self.plan.score, comparing_all)
+        takes_time = self.plan.degree is not None or self.plan.method == "privbayes"
+        rows = max(member.rows for member in self.plan.members) if takes_time else None
+        return affordable(self.domain, wanted, self.plan.score, comparing_all, rows)
 
     @cached_property
     def frontier_limits(self) -> Limits:
@@ -97,15 +99,15 @@ class Terms:
 
     def local_limits(self, party: int) -> Limits:
         """Limits on the size of a family for a party that models its own rows alone (method independent)."""
-        wanted = self._limits(
-            self.plan.members[party].rows, self.plan.alone(self.plan.split[-1]), self.plan.theta, self.plan.degree
-        )
-        return affordable(self.domain, wanted, self.plan.score, comparing_all=False)
+        rows = self.plan.members[party].rows
+        wanted = self._limits(rows, self.plan.alone(self.plan.split[-1]), self.plan.theta, self.plan.degree)
+        return affordable(self.domain, wanted, self.plan.score, False, None if self.plan.degree is None else rows)
 
     def _limits(self, rows: int, budget: Fraction, theta: Fraction, degree: int | None) -> Limits:
         count, definition = self.domain.count, self.plan.definition
         if self.domain.is_binary:
-            return Limits(degree=useful_degree(rows, count, budget, theta, definition) if degree is None else degree)
+            useful = useful_degree(rows, count, budget, theta, definition, self.plan.family_tables)
+            return Limits(degree=useful if degree is None else degree)
         return Limits(cells=useful_cells(rows, count, budget, theta, definition), degree=degree)
 
 

@@ -29,6 +29,7 @@ MOST_IN_TURNS = 4  # pairs picked in all turns, for each variable
 FEWEST_MEMBERS, MOST_MEMBERS = 2, 1000
 MOST_CHARGES = 1 << 18  # members times variables: a method may have a step for every variable, which charges everybody
 MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
+_SCORE_M = "score M picks pair by pair: it goes with method guided or update=turns, and they with it"
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
@@ -189,6 +190,8 @@ def _check_method(plan: Plan, domain: Domain) -> None:
         raise PlanError(
             f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
         )
+    if plan.score == "M" and not plan.picks_pairs:
+        raise PlanError(_SCORE_M)
     if plan.merging and not (plan.picks_pairs and plan.views != "pairs"):
         raise PlanError(
             "categories are merged by the counts of single variables, before pairs are picked: choose method guided or "
@@ -210,7 +213,7 @@ def _check_method(plan: Plan, domain: Domain) -> None:
 def _check_model(plan: Plan, variables: int) -> None:
     """Refuse plans whose score, update rule, views and estimate do not go together."""
     if plan.picks_pairs != (plan.score == "M"):
-        raise PlanError("score M picks pair by pair: it goes with method guided or update=turns, and they with it")
+        raise PlanError(_SCORE_M)
     if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
         raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
     if plan.method == "dp-subn" and plan.rule is None:
@@ -263,7 +266,7 @@ def _check_degree(terms: Terms) -> None:
     rows = min(m.rows for m in plan.members) if is_alone else plan.total_rows
     budget = (plan.alone if is_alone else plan.in_sums)(plan.split[-1])
     if domain.is_binary:
-        affordable = useful_degree(rows, domain.count, budget, Fraction(1), plan.definition)
+        affordable = useful_degree(rows, domain.count, budget, Fraction(1), plan.definition, plan.family_tables)
     else:
         cells = plan.definition.useful_cells(rows, domain.count, budget, Fraction(1))
         affordable = Limits(cells).most_parents(domain.sizes[: domain.count])

@@ -19,6 +19,7 @@ from protocol.stages.definitions.dp_ccbn import DpCcbn
 from protocol.stages.definitions.dp_subn import DpSubn
 from protocol.stages.definitions.guided import Guided
 from protocol.stages.definitions.independent import Independent
+from protocol.stages.definitions.privbayes import PrivBayes
 from protocol.stages.knowledge import Knowledge
 from protocol.tables.encoding import Encoding
 from protocol.tables.found_edges import counted
@@ -27,6 +28,7 @@ from protocol.tables.schema import Schema
 METHODS: Mapping[Method, MethodDefinition] = {
     "dp-subn": DpSubn(),
     "guided": Guided(),
+    "privbayes": PrivBayes(),
     "dp-ccbn": DpCcbn(),
     "independent": Independent(),
 }

@@ -53,6 +53,7 @@ TINY = Fraction(1, 10**9)  # of usefulness, so that no family is too large for s
 METHODS: dict[str, dict[str, Any]] = {
     "papers": {"preset": "paper", "encoding": "native", "update": "accumulate", "score": "R"},
     "independent": {"method": "independent", "preset": "paper", "score": "I"},
+    "privbayes": {"method": "privbayes", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "turns": {"update": "turns"},
 }

@@ -87,6 +87,7 @@ PLANS = [
     {"update": "joint", "rounds": 3},
     {"update": "turns"},
     {"method": "guided"},
+    {"method": "privbayes"},
     {"method": "dp-ccbn"},
     {"method": "independent"},
 ]

@@ -62,6 +62,8 @@ WAYS: Mapping[str, Way] = {
     "guided, local": Way(2, {"method": "guided", "noise": "local"}, often=2),
     "dp-ccbn, distributed": Way(2, {"method": "dp-ccbn", "noise": "distributed", "degree": 1}),
     "dp-ccbn, selected": Way(2, {"method": "dp-ccbn", "noise": "selected", "degree": 1}),
+    "privbayes, selected": Way(2, {"method": "privbayes", "noise": "selected"}),
+    "privbayes, local": Way(2, {"method": "privbayes", "noise": "local"}, often=2),
     "independent": Way(2, {"method": "independent"}, often=4),
     "zcdp, local": _dp_subn(2, "local", "accumulate", **_ZCDP),
     "zcdp, in turns": _dp_subn(2, "distributed", "turns", epsilon="10", **_ZCDP),

@@ -143,11 +143,12 @@ def in_one_process(seed: bytes, terms: Terms) -> Simulation:
             {},
             {"noise": "distributed", "update": "joint", "rounds": 3},
             {"noise": "local", "encoding": "hierarchical"},
+            {"method": "privbayes", "family_tables": "every"},
             {"method": "dp-ccbn"},
             {"method": "dp-ccbn", "noise": "distributed", "score": "R"},
             {"method": "independent"},
         ],
-        {0, 1, 4},
+        {0, 1, 3, 5},
     ),
     ids=lambda wishes: " ".join(map(str, wishes.values())) or "as recommended",
 )

@@ -198,6 +198,7 @@ def test_an_answer_says_how_long_it_is(desk: Desk, url: str) -> None:
         {"update": "joint"},
         {"update": "replace", "insiders": 0},
         {"method": "guided"},
+        {"method": "privbayes"},
         {"method": "dp-ccbn"},
         {"method": "independent"},
     ],

@@ -16,6 +16,7 @@ WAYS = [
     {"method": "guided"},
     {"update": "accumulate"},
     {"update": "joint", "encoding": "hierarchical"},
+    {"method": "privbayes", "encoding": "binary"},
     {"method": "dp-ccbn", "degree": 1},
     {"method": "independent"},
 ]

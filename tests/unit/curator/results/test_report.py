@@ -105,6 +105,7 @@ WAYS = [
     {"encoding": "binary"},
     {"encoding": "gray"},
     {"encoding": "hierarchical", "update": "joint"},
+    {"method": "privbayes", "encoding": "binary"},
     {"method": "dp-ccbn"},
     {"method": "independent"},
     {"privacy": "zcdp", "epsilon": "2000"},

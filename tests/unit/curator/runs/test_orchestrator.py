@@ -100,6 +100,7 @@ def test_a_run_begins_with_the_keys_of_that_moment(desk, monkeypatch):
         {"epsilon": "50", "noise": "distributed"},
         {"epsilon": "50", "noise": "local", "update": "joint"},
         {"epsilon": "50", "update": "replace", "insiders": 0},
+        {"epsilon": "50", "method": "privbayes"},
         {"epsilon": "50", "method": "dp-ccbn", "degree": 1},
         {"epsilon": "50", "method": "independent"},
     ],

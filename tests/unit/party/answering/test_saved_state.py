@@ -43,6 +43,7 @@ class Forgetful(Driver):
         {"noise": "distributed"},
         {"noise": "local", "update": "replace", "insiders": 0},
         {"noise": "selected", "update": "replace", "insiders": 0},
+        {"method": "privbayes", "noise": "selected"},
         {"method": "independent"},
         {"method": "guided", "edges": Fraction(1, 10), "schema": SEARCHED},
     ],

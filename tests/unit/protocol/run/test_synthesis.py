@@ -19,7 +19,7 @@ def synthetic(method, rows, encoding="native", epsilon=NO_NOISE):
     return [np.concatenate(column) for column in zip(*batches, strict=True)]
 
 
-@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "dp-ccbn", "independent"])
 @pytest.mark.parametrize("encoding", ["native", "binary", "gray", "hierarchical"])
 def test_without_noise_synthetic_rows_look_like_the_real_ones(method, encoding):
     real = pooled(MIXED, random_codes(MIXED, ROWS))
