@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from protocol.exact import Exact
 
-Method = Literal["dp-subn", "guided", "privbayes", "dp-ccbn", "independent"]
-Wanted = Literal["recommended", "dp-subn", "guided", "privbayes", "dp-ccbn", "independent"]
+Method = Literal["dp-subn", "guided", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"]
+Wanted = Literal["recommended", "dp-subn", "guided", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"]
 Preset = Literal["sound", "paper"]
 Privacy = Literal["pure", "zcdp"]
 Noise = Literal["selected", "distributed", "local"]
@@ -82,7 +82,8 @@ class PlanOptions(BaseModel):
             "Method",
             "dp-subn: the paper's five phases; guided: the pairs that one model answers worst; recommended: the one of "
             "these two that the plan predicts to be better; privbayes: a network placed in turn, and its tables; "
-            "dp-ccbn: the papers' first cut, slower; independent: every party models its own rows alone",
+            "privabn: the same with families that grow parent by parent; jtree: views of pairs, then cliques of a "
+            "junction tree; dp-ccbn: the papers' first cut, slower; independent: every party models its own rows alone",
             "recommended",
             is_basic=True,
             value="recommended",
@@ -158,7 +159,7 @@ class PlanOptions(BaseModel):
             "Noise",
             "whose noise stays in a sum. selected: that of insiders + 1 parties (Paillier); distributed: a part of "
             "every party's, K / (K - insiders) shares among K parties; local: all noise of every party",
-            "selected; with methods guided and privbayes distributed",
+            "selected; with methods guided, privbayes, privabn and jtree distributed",
             is_basic=True,
         ),
     ]
@@ -237,7 +238,7 @@ class PlanOptions(BaseModel):
         Option(
             "Theta",
             "how many times more information than noise a table must carry",
-            "6; with methods privbayes and independent 4",
+            "6; with methods privbayes and independent 4, with privabn and jtree 2",
             concerns="a score other than M",
             metavar="X",
         ),

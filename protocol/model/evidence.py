@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from protocol.model.junction_tree import cells, maximal_cliques
+from protocol.model.junction_tree import cells, grown_cliques, maximal_cliques
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
@@ -49,7 +49,9 @@ def select_evidence(
     # Pairs that were picked one by one always fit: the picks left room for all of them in one model.
     cliques = maximal_cliques(domain.sizes[: domain.count], [part.variables for _, part in parts])
     if sum(cells(domain.sizes, clique) for clique in cliques) > LARGEST_MODEL:
-        cliques = _cliques(_in_order_of_strength(parts, total, definition), domain)
+        sizes = domain.sizes[: domain.count]
+        in_order = _in_order_of_strength(parts, total, definition)
+        cliques = grown_cliques(sizes, in_order, lambda found: sum(cells(sizes, one) for one in found) <= LARGEST_MODEL)
     inside = [set(clique) for clique in cliques]
     held = tuple(part for part in parts if any(set(part[1].variables) <= clique for clique in inside))
     return ModelEvidence(tuple(tables), tuple(cliques), held)
@@ -73,25 +75,3 @@ def _in_order_of_strength(parts: Sequence[Part], total: int, definition: Privacy
     strengths = [strength(part, total, definition) for _, part in parts]
     order = sorted(range(len(parts)), key=lambda place: -strengths[place])
     return list(dict.fromkeys(parts[place][1].variables for place in order if strengths[place] > 0))
-
-
-def _cliques(pairs: Sequence[Variables], domain: Domain) -> list[Variables]:
-    """Grow a model pair by pair and return its cliques, leaving out pairs that would make the model too large.
-
-    The first pair always fits. Growth ends when as many consecutive pairs did not fit as there are variables.
-    """
-    sizes = domain.sizes[: domain.count]
-    taken, refused = list(pairs[:1]), 0
-    found = maximal_cliques(sizes, taken)
-    for pair in pairs[1:]:
-        if any(set(pair) <= set(clique) for clique in found):
-            continue
-        larger = maximal_cliques(sizes, [*taken, pair])
-        fits = sum(cells(sizes, clique) for clique in larger) <= LARGEST_MODEL
-        refused = 0 if fits else refused + 1
-        if fits:
-            found = larger
-            taken.append(pair)
-        elif refused == domain.count:
-            break
-    return found

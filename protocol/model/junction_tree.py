@@ -4,7 +4,7 @@ It does not know counts, noise or how a model is fitted.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,6 +121,28 @@ def maximal_cliques(sizes: Sequence[int], tables: Iterable[Variables]) -> list[V
         if not any(clique & ~other == 0 for other in found):
             found.append(clique)
     return [_members(clique) for clique in found]
+
+
+def grown_cliques(
+    sizes: Sequence[int], pairs: Sequence[Variables], fits: Callable[[list[Variables]], bool]
+) -> list[Variables]:
+    """Grow a model pair by pair and return its cliques, leaving out pairs with which the cliques would not fit.
+
+    The first pair always fits. Growth ends when as many consecutive pairs did not fit as there are variables.
+    """
+    taken, refused = list(pairs[:1]), 0
+    found = maximal_cliques(sizes, taken)
+    for pair in pairs[1:]:
+        if any(set(pair) <= set(clique) for clique in found):
+            continue
+        larger = maximal_cliques(sizes, [*taken, pair])
+        refused = 0 if fits(larger) else refused + 1
+        if not refused:
+            found = larger
+            taken.append(pair)
+        elif refused == len(sizes):
+            break
+    return found
 
 
 def elimination(sizes: Sequence[int], tables: Iterable[Variables]) -> Iterator[tuple[int, int]]:

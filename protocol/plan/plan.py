@@ -122,7 +122,7 @@ class Plan(Frozen, PlanOptions):
     @property
     def placing_budget(self) -> Fraction:
         """The budget with which each party places whole families of the first network."""
-        places: Mapping[Method, int] = {"dp-subn": 1, "privbayes": 0}
+        places: Mapping[Method, int] = {"dp-subn": 1, "privbayes": 0, "privabn": 0}
         return self.split[places[self.method]] if self.method in places else Fraction(0)
 
     @property

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.options import PICKING_RULES, Method, Preset, Privacy
-from protocol.plan.plan import Member, Plan, Weighed
-from protocol.plan.tuning import tuned
+from protocol.plan.plan import Member, Plan, Views, Weighed
+from protocol.plan.tuning import tuned, views_pay
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
@@ -38,6 +38,8 @@ PAPER: dict[str, Any] = {
     "cover_objective": "paper",
     "cover_budgets": "equal",
 }
+# The methods that place whole families, and count what they placed.
+PLACING: tuple[Method, ...] = ("privbayes", "privabn")
 # The methods whose paper is PrivBayes, which has a theta and scores of its own.
 BY_PRIVBAYES: frozenset[Method] = frozenset({"privbayes", "independent"})
 # What has measured better, whichever network or model is made.
@@ -58,6 +60,8 @@ _SOUND_BY_METHOD: dict[Method, dict[str, Any]] = {
     # `distributed` keeps K / (K - insiders) shares of noise; `selected` never fewer.
     "guided": _SOUND | _PAIR_BY_PAIR | {"noise": "distributed", "rounds": 1},
     "privbayes": _SOUND | {"noise": "distributed", "rounds": 1, "theta": THETA_OF_PRIVBAYES},
+    "privabn": _SOUND | {"noise": "distributed", "rounds": 1, "theta": Fraction(2)},
+    "jtree": _SOUND | {"noise": "distributed", "rounds": 1, "theta": Fraction(2)},
     "dp-ccbn": _SOUND | {"rounds": 1},
     "independent": _SOUND | {"rounds": 1, "theta": THETA_OF_PRIVBAYES},
 }
@@ -77,6 +81,10 @@ _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("guided", "sound"): (5, 2, 8, 5),
     ("privbayes", "paper"): (3, 7),  # beta = 0.3
     ("privbayes", "sound"): (3, 7),
+    ("privabn", "paper"): (1, 1),
+    ("privabn", "sound"): (3, 7),
+    ("jtree", "paper"): (1, 1),
+    ("jtree", "sound"): (1, 1),
     ("dp-ccbn", "paper"): (1, 1),
     ("dp-ccbn", "sound"): (1, 1),
     ("independent", "paper"): (3, 7),  # as PrivBayes
@@ -108,8 +116,12 @@ def make_plan(
     chosen.setdefault("score", _score(method, preset, variables.is_binary))
     is_divided = "split" in chosen
     chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
-    if method == "privbayes" and not is_divided:
+    if method in PLACING and not is_divided:
         chosen["split"] = _without_vain_picks(variables, members, chosen)
+    if method == "jtree" and not is_divided and variables.count < 2:
+        chosen["split"] = (Fraction(0), sum(chosen["split"], Fraction(0)))
+    if method == "jtree":
+        chosen.setdefault("views", _views_of_pairs(variables, members, chosen))
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
     chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
     chosen.setdefault("rows", sum(member.rows for member in members))
@@ -137,7 +149,7 @@ def _check_preset(method: Method, preset: Preset) -> None:
 
 def _hears_everything(method: Method, preset: Preset, chosen: dict[str, Any]) -> bool:
     """Whether rows are drawn from a model of every table: it needs whole attributes."""
-    return method in ("dp-subn", "privbayes") and preset == "sound" and chosen["encoding"] == "native"
+    return method in ("dp-subn", "jtree", *PLACING) and preset == "sound" and chosen["encoding"] == "native"
 
 
 def picks_pairs(method: Method, preset: Preset, asked: dict[str, Any]) -> bool:
@@ -216,7 +228,20 @@ def _without_vain_picks(domain: Domain, members: Sequence[Member], chosen: dict[
     tables = domain.count - (domain.is_binary and chosen.get("family_tables") != "every")
     cells = definition.useful_cells(rows, max(1, tables), definition.of_row(parameters, of_person), chosen["theta"])
     smallest = prod(sorted(domain.sizes[: domain.count])[:2])
-    return (structure, parameters) if cells >= smallest else (Fraction(0), structure + parameters)
+    has_parents = cells >= smallest and chosen.get("degree") != 0
+    return (structure, parameters) if has_parents else (Fraction(0), structure + parameters)
+
+
+def _views_of_pairs(domain: Domain, members: Sequence[Member], chosen: dict[str, Any]) -> Views:
+    """Views of whole columns where they pay or where bits are modelled, and of halves elsewhere."""
+    definition, parties, budget = DEFINITIONS[chosen.get("privacy", "pure")], len(members), chosen["split"][0]
+    if domain.is_binary or chosen.get("estimate") != "graphical-model" or not budget:
+        return "pairs"
+    of_person = chosen["rows_per_person"] * chosen.get("parties_per_person", 1)
+    shares = parties / (parties - chosen["insiders"]) if parties > chosen["insiders"] else 1.0
+    rows, sizes = sum(member.rows for member in members), domain.sizes[: domain.count]
+    pays = views_pay(sizes, rows, definition.of_row(budget, of_person), definition, shares)
+    return "pairs" if pays else "halves"
 
 
 def _beside_edges(definition: PrivacyDefinition, epsilon: Fraction, chosen: dict[str, Any]) -> Fraction:

@@ -162,6 +162,11 @@ def pair_error(
     return error / comb(len(sizes), 2)
 
 
+def views_pay(sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition, shares: float) -> bool:
+    """Whether views of all pairs count them well enough, with so many shares of noise in every total."""
+    return pair_error(sizes, rows, budget, definition, shares) <= _VIEWS_PAY
+
+
 def _support(sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition) -> float:
     cells_of_all_pairs = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
     mean_cells = cells_of_all_pairs / comb(len(sizes), 2)

@@ -173,7 +173,7 @@ def _check_size(plan: Plan, domain: Domain) -> None:
             f"{what} and {plan.parties:,} parties, whose product {charges:,} is more than {MOST_CHARGES:,}: leave "
             "attributes out of the schema, or parties out of the plan"
         )
-    if plan.method not in ("dp-subn", "guided") or plan.views == "single" or not plan.split[0]:
+    if plan.method not in ("dp-subn", "guided", "jtree") or plan.views == "single" or not plan.split[0]:
         return
     sizes = (2,) * count if plan.views == "halves" else domain.sizes[:count]
     if count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
@@ -197,6 +197,9 @@ def _check_method(plan: Plan, domain: Domain) -> None:
             "categories are merged by the counts of single variables, before pairs are picked: choose method guided or "
             "update=turns, with views=single or halves, or merging=false"
         )
+    _check_estimate(plan)
+    if plan.method == "jtree" and plan.views == "single":
+        raise PlanError("method jtree takes its pairs from views: choose views=pairs or halves")
     if plan.method not in ("dp-subn", "guided"):
         return
     _check_model(plan, domain.count)
@@ -210,18 +213,22 @@ def _check_method(plan: Plan, domain: Domain) -> None:
         )
 
 
+def _check_estimate(plan: Plan) -> None:
+    """Refuse an estimate that does not fit what is counted."""
+    if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
+        raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
+    if plan.estimate == "graphical-model" and plan.encoding != "native":
+        raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
+
+
 def _check_model(plan: Plan, variables: int) -> None:
     """Refuse plans whose score, update rule, views and estimate do not go together."""
     if plan.picks_pairs != (plan.score == "M"):
         raise PlanError(_SCORE_M)
-    if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
-        raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
     if plan.method == "dp-subn" and plan.rule is None:
         raise PlanError(f"method dp-subn needs an update rule: choose one of {', '.join(get_args(Update))}")
     if plan.views == ("halves" if plan.method == "guided" else "single") and variables > 1:
         raise PlanError(f"method {plan.method} has no views={plan.views}: choose another")
-    if plan.estimate == "graphical-model" and plan.encoding != "native":
-        raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
     if not plan.picks_pairs:
         return
     if not plan.split[0]:

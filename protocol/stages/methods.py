@@ -19,6 +19,8 @@ from protocol.stages.definitions.dp_ccbn import DpCcbn
 from protocol.stages.definitions.dp_subn import DpSubn
 from protocol.stages.definitions.guided import Guided
 from protocol.stages.definitions.independent import Independent
+from protocol.stages.definitions.jtree import JTree
+from protocol.stages.definitions.privabn import PrivAbn
 from protocol.stages.definitions.privbayes import PrivBayes
 from protocol.stages.knowledge import Knowledge
 from protocol.tables.encoding import Encoding
@@ -29,6 +31,8 @@ METHODS: Mapping[Method, MethodDefinition] = {
     "dp-subn": DpSubn(),
     "guided": Guided(),
     "privbayes": PrivBayes(),
+    "privabn": PrivAbn(),
+    "jtree": JTree(),
     "dp-ccbn": DpCcbn(),
     "independent": Independent(),
 }

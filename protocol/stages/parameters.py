@@ -11,7 +11,7 @@ from protocol.messages.tasks import Reply
 from protocol.model.run_model import network_of
 from protocol.network.frontier import search_frontier
 from protocol.network.network import Family, counted_families
-from protocol.plan.step import Step
+from protocol.plan.step import StageName, Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages import picked_tables
@@ -23,7 +23,7 @@ from protocol.tables.domain import Variables
 
 
 class Parameters(SumPass):
-    name = "parameters"
+    name: StageName = "parameters"
     label = "Parameters"
 
     def weights(self, terms: Terms, cells: Sequence[int]) -> Sequence[int]:

@@ -88,6 +88,8 @@ PLANS = [
     {"update": "turns"},
     {"method": "guided"},
     {"method": "privbayes"},
+    {"method": "privabn"},
+    {"method": "jtree"},
     {"method": "dp-ccbn"},
     {"method": "independent"},
 ]

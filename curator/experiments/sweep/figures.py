@@ -26,6 +26,8 @@ _SPEAKING = ("preset", "update", "noise", "encoding")  # options whose values ar
 _NAMES = {
     "dp-subn": "DP-SUBN",
     "privbayes": "PrivBayes",
+    "privabn": "PrivABN",
+    "jtree": "JTree",
     "dp-ccbn": "DP-CCBN",
     "independent": "Independent",
     "nocd": "NOCD",

@@ -6,6 +6,7 @@ With one party it is PrivBayes as published. With several it is dp-subn without 
 share of the variables (`protocol.stages.initial`), and all count the families' tables together.
 """
 
+from fractions import Fraction
 from typing import ClassVar
 
 from protocol.network.network import Family
@@ -26,8 +27,12 @@ class PrivBayes(MethodDefinition):
 
     def steps(self, plan: Plan, _everybody: Everybody, _variables: int) -> list[Step]:
         e1, e2 = plan.split
-        found = initial_steps(plan, e1) if e1 else []
+        found = self.placing_steps(plan, e1) if e1 else []
         return [*found, shared_step(plan, "parameters", "parameters", e2)]
+
+    def placing_steps(self, plan: Plan, budget: Fraction) -> list[Step]:
+        """The steps in which each party places its share of the variables."""
+        return initial_steps(plan, budget)
 
     def first_families(self, terms: Terms, _first_variable: int) -> tuple[Family, ...]:
         """Without a budget for structure, every variable as a family without parents; otherwise nothing."""

@@ -28,6 +28,8 @@ from tests.support.party_runs import RUN, join, reason_of, sent_by, task_of
     [
         {"noise": "distributed"},
         {"noise": "selected", "method": "privbayes"},
+        {"noise": "distributed", "method": "privabn"},
+        {"noise": "local", "method": "jtree"},
         {"noise": "local", "method": "dp-ccbn"},
         {"noise": "selected", "update": "joint"},
         {"noise": "local", "method": "independent"},

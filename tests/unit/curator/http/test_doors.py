@@ -199,6 +199,8 @@ def test_an_answer_says_how_long_it_is(desk: Desk, url: str) -> None:
         {"update": "replace", "insiders": 0},
         {"method": "guided"},
         {"method": "privbayes"},
+        {"method": "privabn"},
+        {"method": "jtree"},
         {"method": "dp-ccbn"},
         {"method": "independent"},
     ],

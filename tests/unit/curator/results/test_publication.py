@@ -17,6 +17,9 @@ WAYS = [
     {"update": "accumulate"},
     {"update": "joint", "encoding": "hierarchical"},
     {"method": "privbayes", "encoding": "binary"},
+    {"method": "privabn", "encoding": "hierarchical"},
+    {"method": "jtree"},
+    {"method": "jtree", "encoding": "binary"},
     {"method": "dp-ccbn", "degree": 1},
     {"method": "independent"},
 ]

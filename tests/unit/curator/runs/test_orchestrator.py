@@ -101,6 +101,8 @@ def test_a_run_begins_with_the_keys_of_that_moment(desk, monkeypatch):
         {"epsilon": "50", "noise": "local", "update": "joint"},
         {"epsilon": "50", "update": "replace", "insiders": 0},
         {"epsilon": "50", "method": "privbayes"},
+        {"epsilon": "50", "method": "privabn"},
+        {"epsilon": "50", "method": "jtree"},
         {"epsilon": "50", "method": "dp-ccbn", "degree": 1},
         {"epsilon": "50", "method": "independent"},
     ],

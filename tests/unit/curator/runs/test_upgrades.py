@@ -58,6 +58,7 @@ def test_parties_are_asked_the_same_by_a_version_that_fits_otherwise(desk, monke
         PICKING,
         {"method": "guided", "epsilon": "50"},
         {"method": "privbayes"},
+        {"method": "jtree"},
         {"method": "dp-ccbn"},
         {"method": "independent"},
     ],

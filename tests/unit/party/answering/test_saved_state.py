@@ -44,6 +44,8 @@ class Forgetful(Driver):
         {"noise": "local", "update": "replace", "insiders": 0},
         {"noise": "selected", "update": "replace", "insiders": 0},
         {"method": "privbayes", "noise": "selected"},
+        {"method": "privabn", "noise": "distributed"},
+        {"method": "jtree", "noise": "selected"},
         {"method": "independent"},
         {"method": "guided", "edges": Fraction(1, 10), "schema": SEARCHED},
     ],

@@ -84,7 +84,7 @@ def test_no_paper_has_method_guided():
         plan(method="guided", preset="paper")
 
 
-@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 @pytest.mark.parametrize("preset", ["paper", "sound"])
 def test_every_preset_adds_up_to_epsilon_at_most(method, preset):
     assert sum(plan(method=method, preset=preset).split) <= Fraction(4, 5)
