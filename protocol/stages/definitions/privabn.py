@@ -40,6 +40,9 @@ class Growth(Initial):
     name = "growth"
     label = "Growing families"
 
+    def most_choices(self, terms: Terms, party: int) -> int:
+        return most_choices(terms, party)
+
     def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
         assert isinstance(task, Place)
         terms, before = state.terms, families_of(task)

@@ -10,6 +10,7 @@ from protocol.picks.by_score import family_scores, noise_costs
 from protocol.picks.scores import scoring
 from protocol.plan.terms import Terms
 from protocol.stages.definitions.privabn import most_choices, noise_of_cell, options
+from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, MIXED, NO_NOISE, Driver, random_codes, terms_of
 
@@ -57,6 +58,15 @@ def test_the_choices_of_all_parties_are_at_most_the_parents_that_all_variables_m
     assert [most_choices(terms, party) > 0 for party in range(3)] == [
         sum(picks[:party]) + own > 1 and own > 0 for party, own in enumerate(picks)
     ]
+
+
+def test_a_data_owner_is_told_of_every_choice_that_may_be_made():
+    terms = privabn(picks=(3, 0, 2))
+    told = {step.parties[0]: stage_of(terms, step).most_choices(terms, step.parties[0]) for step in terms.steps[1:-1]}
+    assert told == {0: 0 + 1 + 2, 2: 3 + 4}
+    pairs = terms_of(BITS, ROWS, 10, method="guided", views="single", split=(1, 2, 3, 4), further=(2, 1, 0))
+    found = [stage_of(pairs, step).most_choices(pairs, 0) for step in pairs.steps if step.stage == "further"]
+    assert found[0] == 2
 
 
 def test_without_parents_variables_are_placed_without_reading_rows():
