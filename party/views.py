@@ -22,6 +22,7 @@ from protocol.plan.plan import Plan
 from protocol.plan.promises import People, about_one_person, odds_factor, owners_conditions, protected_from
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
+from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
 
 STATES = {
@@ -225,7 +226,7 @@ def _step(terms: Terms, me: int, index: int, found: StepForecast) -> dict[str, A
         "cells": found.cells,
         "bytes": found.bytes_per_party,
         "price": str(step.charge(me)),
-        "picks": terms.plan.picks[me] if step.stage == "initial" else 0,
+        "picks": stage_of(terms, step).most_choices(terms, me) if step.charge(me) else 0,
     }
 
 

@@ -14,14 +14,15 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from protocol.exact import Exact
 
-Method = Literal["dp-subn", "guided", "dp-ccbn", "independent"]
-Wanted = Literal["recommended", "dp-subn", "guided", "dp-ccbn", "independent"]
+Method = Literal["dp-subn", "guided", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"]
+Wanted = Literal["recommended", "dp-subn", "guided", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"]
 Preset = Literal["sound", "paper"]
 Privacy = Literal["pure", "zcdp"]
 Noise = Literal["selected", "distributed", "local"]
 Update = Literal["turns", "accumulate", "joint", "replace"]
 PICKING_RULES: frozenset[Update] = frozenset({"turns"})  # parties pick pairs in turn, instead of whole families
 EncodingName = Literal["native", "binary", "gray", "hierarchical"]
+FamilyTables = Literal["maximal", "every"]
 ScoreName = Literal["I", "F", "R", "M"]
 Choice = Literal["permute-and-flip", "exponential"]
 Kind = Literal["choice", "number", "exact", "exacts", "text"]
@@ -49,6 +50,11 @@ def is_empty(text: str) -> bool:
 def is_one(number: int) -> bool:
     """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean 1."""
     return number == 1
+
+
+def is_maximal(tables: str) -> bool:
+    """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean maximal."""
+    return tables == "maximal"
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,9 @@ class PlanOptions(BaseModel):
         Option(
             "Method",
             "dp-subn: the paper's five phases; guided: the pairs that one model answers worst; recommended: the one of "
-            "these two that the plan predicts to be better; dp-ccbn: the papers' first cut, slower; independent: every "
-            "party models its own rows alone",
+            "these two that the plan predicts to be better; privbayes: a network placed in turn, and its tables; "
+            "privabn: the same with families that grow parent by parent; jtree: views of pairs, then cliques of a "
+            "junction tree; dp-ccbn: the papers' first cut, slower; independent: every party models its own rows alone",
             "recommended",
             is_basic=True,
             value="recommended",
@@ -162,7 +169,7 @@ class PlanOptions(BaseModel):
             "Noise",
             "whose noise stays in a sum. selected: that of insiders + 1 parties (Paillier); distributed: a part of "
             "every party's, K / (K - insiders) shares among K parties; local: all noise of every party",
-            "selected; with method guided distributed",
+            "selected; with methods guided, privbayes, privabn and jtree distributed",
             is_basic=True,
         ),
     ]
@@ -214,7 +221,7 @@ class PlanOptions(BaseModel):
             "permute-and-flip; with privacy zcdp or preset paper exponential",
         ),
     ]
-    # dp-subn: of phases 1 to 4; dp-ccbn and independent: of structure and parameters. A plan holds rho's with zcdp.
+    # dp-subn: of phases 1 to 4; most others: of structure and parameters. A plan holds rho's with zcdp.
     split: Annotated[
         tuple[_Exact, ...],
         Option(
@@ -265,7 +272,7 @@ class PlanOptions(BaseModel):
         Option(
             "Theta",
             "how many times more information than noise a table must carry",
-            "6; with method independent 4",
+            "6; with methods privbayes and independent 4, with privabn and jtree 2",
             concerns="a score other than M",
             metavar="X",
         ),
@@ -282,6 +289,17 @@ class PlanOptions(BaseModel):
             bounds=Field(le=1000),
         ),
     ] = None
+    family_tables: Annotated[
+        FamilyTables,
+        Field(exclude_if=is_maximal),
+        Option(
+            "Tables of families",
+            "which families of a network are counted. maximal: those that are in no other family, which share the "
+            "budget, so that PrivBayes' first k follow from the next one; every: one for every column",
+            "maximal",
+            concerns="a score other than M",
+        ),
+    ] = "maximal"
     rows: Annotated[
         int,
         Field(ge=1),

@@ -18,6 +18,8 @@ _MOST_CIRCLES = 12  # networks that are drawn for one run
 _STEP = 15.0
 _NAME = 108.0
 
+_BEGINNINGS = ("initial", "growth", "candidates")  # stages that place one column after another
+
 
 def views(attributes: Sequence[str], found: Json) -> Markup:
     """Draw a line for each view, with a dot in the column of each of its attributes.
@@ -47,8 +49,7 @@ def drawn_networks(found: Sequence[Json]) -> list[Json]:
     Where there are too many of these, the last of each phase.
     """
     last = {one["stage"]: one["step"] for one in found}
-    begins = "initial" if "initial" in last else "candidates"
-    later = [one for one in found if one["stage"] != begins or one["step"] == last[begins]]
+    later = [one for one in found if one["stage"] not in _BEGINNINGS or one["step"] == last[one["stage"]]]
     return later if len(later) <= _MOST_CIRCLES else [one for one in later if one["step"] == last[one["stage"]]]
 
 

@@ -11,7 +11,8 @@ from protocol.forecast.coverage import Counted, Evidence, kinds_of, left_out, pr
 from protocol.network.limits import Limits
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
-from protocol.plan.typical_tables import strength_of_picks
+from protocol.plan.typical_tables import STRENGTH, strength_of_picks
+from protocol.stages.definitions.privabn import noise_of_cell
 
 
 def evidence_of_networks(terms: Terms) -> list[Evidence]:
@@ -21,7 +22,7 @@ def evidence_of_networks(terms: Terms) -> list[Evidence]:
     """
     plan = terms.plan
     if plan.method != "independent":
-        return [_of_network(terms, terms.limits, plan.total_rows, _mean_preference(terms))]
+        return [_of_network(terms, _usual_limits(terms), plan.total_rows, _mean_preference(terms))]
     alike: dict[int, list[int]] = {}
     for party, member in enumerate(plan.members):
         alike.setdefault(round(2 * math.log2(member.rows)), []).append(party)
@@ -37,6 +38,22 @@ def evidence_of_networks(terms: Terms) -> list[Evidence]:
         )
         for group in alike.values()
     ]
+
+
+def _usual_limits(terms: Terms) -> Limits:
+    """The limits of the network's families; where families grow, they end when noise outweighs a parent's strength."""
+    if terms.plan.method == "jtree":
+        return Limits(terms.cluster_cells[-1], terms.plan.degree)
+    noise = noise_of_cell(terms)
+    if terms.plan.method != "privabn" or not noise:
+        return terms.limits
+    cells = max(1, int(2 * STRENGTH / noise))
+    degree = max(0, cells.bit_length() - 2) if terms.domain.is_binary else None
+    return Limits(_smaller(terms.limits.cells, cells), _smaller(terms.limits.degree, degree))
+
+
+def _smaller(one: int | None, other: int | None) -> int | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _of_network(terms: Terms, limits: Limits, rows: int, preference: float) -> Evidence:
@@ -92,9 +109,11 @@ def _mean_preference(terms: Terms) -> float:
     DP-CCBN compares noisy tables and prefers no pair for its strength: the noisiest tables seem the strongest.
     """
     plan = terms.plan
-    if plan.method != "dp-subn" or not plan.split[1]:
+    if plan.method == "jtree":
+        return math.inf
+    if not plan.placing_budget:
         return 0.0
-    placing = {party: plan.split[1] / picks for party, picks in enumerate(plan.picks) if picks}
+    placing = {party: plan.placing_budget / picks for party, picks in enumerate(plan.picks) if picks}
     return math.fsum(_preference_at(plan, party, budget) for party, budget in placing.items()) / len(placing)
 
 

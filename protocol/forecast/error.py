@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from protocol.forecast.coverage import Counted, Evidence
+from protocol.forecast.coverage_by_clusters import evidence_of_clusters
 from protocol.forecast.coverage_by_network import evidence_of_networks
 from protocol.forecast.coverage_by_picks import evidence_of_picks
 from protocol.forecast.coverage_by_views import evidence_of_views
@@ -102,9 +103,9 @@ def _not_predicted(why: str) -> Prediction:
 def evidence_of(terms: Terms) -> Sequence[Evidence]:
     """Return what the plan's tables will count."""
     plan = terms.plan
-    if plan.method == "dp-subn" and not plan.picks_pairs:
-        return evidence_of_networks(terms)
-    if plan.estimate != "graphical-model":
+    if plan.method == "jtree":
+        return [evidence_of_clusters(terms)]
+    if not plan.picks_pairs:
         return evidence_of_networks(terms)
     return [evidence_of_views(terms) if plan.views == "pairs" else evidence_of_picks(terms)]
 

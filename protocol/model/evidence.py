@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from protocol.model.triangulation import TableGraph, cells
+from protocol.model.triangulation import TableGraph, cells, grown_cliques
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
@@ -54,9 +54,11 @@ def select_evidence(
     """Select the parts of these tables, over rising variables, for which one model has room."""
     parts = [*_parts(tables, domain, room.ways)]
     # Tables that were picked one by one mostly fit: the picks left room for all of them in one model.
-    cliques = TableGraph(domain.sizes[: domain.count], (part.variables for _, part in parts)).cliques()
-    if sum(cells(domain.sizes, clique) for clique in cliques) > room.numbers:
-        cliques = _cliques(_in_order_of_strength(parts, total, definition), domain, room.numbers)
+    sizes = domain.sizes[: domain.count]
+    cliques = TableGraph(sizes, (part.variables for _, part in parts)).cliques()
+    if sum(cells(sizes, clique) for clique in cliques) > room.numbers:
+        in_order = _in_order_of_strength(parts, total, definition)
+        cliques = grown_cliques(sizes, in_order, lambda found: sum(cells(sizes, one) for one in found) <= room.numbers)
     inside = [set(clique) for clique in cliques]
     held = tuple(part for part in parts if any(set(part[1].variables) <= clique for clique in inside))
     return ModelEvidence(tuple(tables), tuple(cliques), held)
@@ -85,25 +87,3 @@ def _in_order_of_strength(parts: Sequence[Part], total: int, definition: Privacy
     strengths = [strength(part, total, definition) for _, part in parts]
     order = sorted(range(len(parts)), key=lambda place: -strengths[place])
     return list(dict.fromkeys(parts[place][1].variables for place in order if strengths[place] > 0))
-
-
-def _cliques(parts: Sequence[Variables], domain: Domain, numbers: int) -> list[Variables]:
-    """Grow a model part by part and return its cliques, leaving out parts for which it has no room.
-
-    The first part always fits. Growth ends when as many consecutive parts did not fit as there are variables.
-    """
-    sizes, refused = domain.sizes[: domain.count], 0
-    graph = TableGraph(sizes, parts[:1])
-    found = graph.cliques()
-    for part in parts[1:]:
-        if any(set(part) <= set(clique) for clique in found):
-            continue
-        larger = graph.joined(part)
-        cliques = larger.cliques()
-        fits = sum(cells(sizes, clique) for clique in cliques) <= numbers
-        refused = 0 if fits else refused + 1
-        if fits:
-            graph, found = larger, cliques
-        elif refused == domain.count:
-            break
-    return found

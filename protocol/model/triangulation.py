@@ -4,7 +4,7 @@ It does not know counts, or how the cliques are connected to a tree.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 
@@ -113,6 +113,28 @@ class TableGraph:
                 adjacent[other] |= 1 << one
                 changed |= both | 1 << one | 1 << other
         return changed
+
+
+def grown_cliques(
+    sizes: Sequence[int], tables: Sequence[Variables], fits: Callable[[list[Variables]], bool]
+) -> list[Variables]:
+    """Grow a graph table by table and return its cliques, leaving out tables with which the cliques would not fit.
+
+    The first table always fits. Growth ends when as many consecutive tables did not fit as there are variables.
+    """
+    graph, refused = TableGraph(sizes, tables[:1]), 0
+    found = graph.cliques()
+    for table in tables[1:]:
+        if any(set(table) <= set(clique) for clique in found):
+            continue
+        larger = graph.joined(table)
+        cliques = larger.cliques()
+        refused = 0 if fits(cliques) else refused + 1
+        if not refused:
+            graph, found = larger, cliques
+        elif refused == len(sizes):
+            break
+    return found
 
 
 def cells(sizes: Sequence[int], variables: Iterable[int]) -> int:

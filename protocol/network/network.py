@@ -9,6 +9,7 @@ from functools import cached_property
 
 from protocol.network.limits import Limits
 from protocol.network.mutual_information import mutual_information
+from protocol.options import FamilyTables
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.marginal import Table, project_to_simplex
 
@@ -102,6 +103,13 @@ def maximal_families(network: Network, domain: Domain) -> list[Variables]:
     return [
         own for own in everything if not any(other != own and _derivable(own, other, domain) for other in everything)
     ]
+
+
+def counted_families(network: Network, domain: Domain, tables: FamilyTables) -> list[Variables]:
+    """The variables of the tables from which the network's parameters follow, in the network's order."""
+    if tables == "maximal":
+        return maximal_families(network, domain)
+    return [tuple(sorted(family.variables)) for family in network.families]
 
 
 def family_table(family: Family, tables: Sequence[Table], domain: Domain) -> Table:

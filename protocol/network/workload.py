@@ -13,17 +13,23 @@ from protocol.tables.domain import Domain
 
 LARGEST_CHOICE = 1 << 23  # cells of all families that one private choice may compare
 LARGEST_DEGREE_OF_F = 3  # for larger degrees score F takes a dynamic programme per family, not one step for thousands
+LARGEST_PROGRAMME = 1 << 36  # cells of all families of one choice, times rows, of that programme: some ten seconds
 LARGEST_COMPARISON = 1 << 22  # cells that all of DP-CCBN's iterations may count
 
 
 @lru_cache(maxsize=64)  # comparing plans asks about the same domain again and again
-def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) -> Limits:
-    """Lower the limits until the work is bearable; `comparing_all` says that every candidate is compared (DP-CCBN)."""
-    if score == "F" and not comparing_all:
+def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool, rows: int | None = None) -> Limits:
+    """Lower the limits until the work is bearable.
+
+    `comparing_all` says that every candidate is compared (DP-CCBN). `rows` is the largest number of rows over which
+    score F may take its dynamic programme; without it, F may not.
+    """
+    rows = rows if score == "F" else None
+    if score == "F" and not comparing_all and rows is None:
         limits = replace(
             limits, degree=min(LARGEST_DEGREE_OF_F, domain.count if limits.degree is None else limits.degree)
         )
-    while not _is_bearable(domain, limits, comparing_all):
+    while not _is_bearable(domain, limits, comparing_all, _most_cells(limits, rows)):
         if limits.cells is not None and limits.cells > 1:
             limits = replace(limits, cells=limits.cells // 2)
         elif limits.degree != 0:
@@ -36,6 +42,13 @@ def affordable(domain: Domain, limits: Limits, score: str, comparing_all: bool) 
     return limits
 
 
+def _most_cells(limits: Limits, rows: int | None) -> int:
+    """The most cells of all families of one choice; with `rows`, score F works through its larger families by rows."""
+    if rows is None or (limits.degree or 0) <= LARGEST_DEGREE_OF_F:
+        return LARGEST_CHOICE
+    return min(LARGEST_CHOICE, LARGEST_PROGRAMME // rows)
+
+
 def bearable(domain: Domain, limits: Limits) -> Limits:
     """Lower the limits of a frontier until a table for every variable can be sent."""
     cells = LARGEST_COMPARISON // domain.count
@@ -46,9 +59,9 @@ def bearable(domain: Domain, limits: Limits) -> Limits:
     )
 
 
-def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool) -> bool:
+def _is_bearable(domain: Domain, limits: Limits, comparing_all: bool, most: int) -> bool:
     largest_family = limits.cells or 2 ** (1 + (limits.degree or 0))
-    families = -(-LARGEST_CHOICE // largest_family)  # so many are too many: stop counting here
+    families = -(-most // largest_family)  # so many are too many: stop counting here
     if largest_choice(domain, limits, families) >= families:
         return False
     return not comparing_all or compared_cells(domain, limits) <= LARGEST_COMPARISON

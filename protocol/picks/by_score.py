@@ -27,19 +27,35 @@ _CELLS_AT_ONCE = 1 << 22  # cells (32 MB) of the tables that are counted before 
 
 
 def choose(
-    rows: Rows, families: Sequence[Candidate], score: str, epsilon: Fraction, mechanism: Choice, stream: Stream
+    rows: Rows,
+    families: Sequence[Candidate],
+    score: str,
+    epsilon: Fraction,
+    mechanism: Choice,
+    stream: Stream,
+    noise: float = 0.0,
 ) -> Candidate:
     """Pick one of the families, more likely a family with a better score.
 
-    Privacy: the pick is epsilon-private for these rows (`scores.md`).
+    `noise` is the mean size of the noise that each cell of a family's table will hold, as a share of the rows: half of
+    what it adds up to is taken from a family's score.
+
+    Privacy: the pick is epsilon-private for these rows (`scores.md`); what is taken off follows from public numbers.
     """
     rule = scoring(score, rows.count, rows.domain)
-    scores = family_scores(rows, families, rule)
+    costs = noise_costs(rows.domain, families, rule, noise)
+    scores = family_scores(rows, families, rule) - costs
     rate = epsilon / (2 * rule.sensitivity)
     if mechanism == "exponential":
         return families[exponential_choice(scores, rate, stream)]
-    span = rule.span(max(rows.domain.sizes[child] for child, _ in families))
+    span = rule.span(max(rows.domain.sizes[child] for child, _ in families)) + int(costs.max() - costs.min())
     return families[permute_and_flip(scores, rate, span, stream)]
+
+
+def noise_costs(domain: Domain, families: Sequence[Candidate], rule: Scoring, noise: float) -> NDArray[np.int64]:
+    """Half of the distance that noise adds to each family's table, in units of the score; at most its whole range."""
+    cells = np.array([domain.cells((child, *parents)) for child, parents in families])
+    return np.rint(np.minimum(cells * noise / 2, 1.0) / float(rule.unit)).astype(np.int64)
 
 
 def family_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:

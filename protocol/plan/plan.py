@@ -5,6 +5,7 @@ good defaults are chosen (`protocol.plan.presets`).
 """
 
 import operator
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -117,6 +118,12 @@ class Plan(Frozen, PlanOptions):
     def noise_shares(self) -> int:
         """Number of full shares of noise that stay in a sum of noise mode `selected`."""
         return self.insiders + 1
+
+    @property
+    def placing_budget(self) -> Fraction:
+        """The budget with which each party places whole families of the first network."""
+        places: Mapping[Method, int] = {"dp-subn": 1, "privbayes": 0, "privabn": 0}
+        return self.split[places[self.method]] if self.method in places else Fraction(0)
 
     @property
     def picks_pairs(self) -> bool:

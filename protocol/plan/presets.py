@@ -5,6 +5,7 @@ It does not know rows; `protocol.run.agreement` checks what comes out.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,15 +13,17 @@ from pydantic import ValidationError
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.options import PICKING_RULES, Method, Preset, Privacy
-from protocol.plan.plan import Member, Plan, Weighed
-from protocol.plan.tuning import tuned
+from protocol.plan.plan import Member, Plan, Views, Weighed
+from protocol.plan.tuning import tuned, views_pay
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
+from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
 from protocol.tables.found_edges import counted
 from protocol.tables.schema import Schema
 
 DEFAULT_KEY_BITS = 3072
 DEFAULT_DELTA = Fraction(1, 10**9)
+THETA_OF_PRIVBAYES = Fraction(4)
 
 # What the papers say, where it can be said honestly.
 PAPER: dict[str, Any] = {
@@ -35,6 +38,10 @@ PAPER: dict[str, Any] = {
     "cover_objective": "paper",
     "cover_budgets": "equal",
 }
+# The methods that place whole families, and count what they placed.
+PLACING: tuple[Method, ...] = ("privbayes", "privabn")
+# The methods whose paper is PrivBayes, which has a theta and scores of its own.
+BY_PRIVBAYES: frozenset[Method] = frozenset({"privbayes", "independent"})
 # What has measured better, whichever network or model is made.
 _SOUND: dict[str, Any] = {
     "insiders": 1,
@@ -52,8 +59,11 @@ _SOUND_BY_METHOD: dict[Method, dict[str, Any]] = {
     "dp-subn": _SOUND | _PAIR_BY_PAIR | {"update": "turns", "rounds": 1},
     # `distributed` keeps K / (K - insiders) shares of noise; `selected` never fewer.
     "guided": _SOUND | _PAIR_BY_PAIR | {"noise": "distributed", "rounds": 1},
+    "privbayes": _SOUND | {"noise": "distributed", "rounds": 1, "theta": THETA_OF_PRIVBAYES},
+    "privabn": _SOUND | {"noise": "distributed", "rounds": 1, "theta": Fraction(2)},
+    "jtree": _SOUND | {"noise": "distributed", "rounds": 1, "theta": Fraction(2)},
     "dp-ccbn": _SOUND | {"rounds": 1},
-    "independent": _SOUND | {"rounds": 1, "theta": Fraction(4)},  # theta: PrivBayes
+    "independent": _SOUND | {"rounds": 1, "theta": THETA_OF_PRIVBAYES},
 }
 # DP-SUBN with whole families of a network, where the operator wishes for what only they have.
 _SOUND_FAMILIES: dict[str, Any] = _SOUND | {"update": "accumulate", "rounds": 2}
@@ -64,14 +74,20 @@ _WITH_DELTA: dict[Preset, dict[str, Any]] = {
 }
 # What changes where the model starts from single variables: noise hides some of their categories.
 _FROM_SINGLE: dict[str, Any] = {"merging": True, "cover_budgets": "square-root"}
-# How the budget is divided: dp-subn over its four phases; the others over structure and parameters.
+# How the budget is divided: dp-subn over its four phases; most others over structure and parameters.
 _SHARES: dict[tuple[Method, Preset], tuple[int, ...]] = {
     ("dp-subn", "paper"): (1, 1, 1, 1),
     ("dp-subn", "sound"): (1, 3, 2, 14),
     ("guided", "sound"): (5, 2, 8, 5),
+    ("privbayes", "paper"): (3, 7),  # beta = 0.3
+    ("privbayes", "sound"): (3, 7),
+    ("privabn", "paper"): (1, 1),
+    ("privabn", "sound"): (3, 7),
+    ("jtree", "paper"): (1, 1),
+    ("jtree", "sound"): (1, 1),
     ("dp-ccbn", "paper"): (1, 1),
     ("dp-ccbn", "sound"): (1, 1),
-    ("independent", "paper"): (3, 7),  # PrivBayes: beta = 0.3
+    ("independent", "paper"): (3, 7),  # as PrivBayes
     ("independent", "sound"): (3, 7),
 }
 
@@ -98,7 +114,14 @@ def make_plan(
     elif _hears_everything(method, preset, chosen):
         chosen.setdefault("estimate", "graphical-model")
     chosen.setdefault("score", _score(method, preset, variables.is_binary))
+    is_divided = "split" in chosen
     chosen["split"] = _split(method, preset, epsilon, len(members), chosen)
+    if method in PLACING and not is_divided:
+        chosen["split"] = _without_vain_picks(variables, members, chosen)
+    if method == "jtree" and not is_divided and variables.count < 2:
+        chosen["split"] = (Fraction(0), sum(chosen["split"], Fraction(0)))
+    if method == "jtree":
+        chosen.setdefault("views", _views_of_pairs(variables, members, chosen))
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
     chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
     chosen.setdefault("rows", sum(member.rows for member in members))
@@ -126,7 +149,7 @@ def _check_preset(method: Method, preset: Preset) -> None:
 
 def _hears_everything(method: Method, preset: Preset, chosen: dict[str, Any]) -> bool:
     """Whether rows are drawn from a model of every table: it needs whole attributes."""
-    return method == "dp-subn" and preset == "sound" and chosen["encoding"] == "native"
+    return method in ("dp-subn", "jtree", *PLACING) and preset == "sound" and chosen["encoding"] == "native"
 
 
 def picks_pairs(method: Method, preset: Preset, asked: dict[str, Any]) -> bool:
@@ -148,7 +171,7 @@ def _preset(method: Method, preset: Preset, pair_by_pair: bool, privacy: Privacy
     """The preset's values before tuning."""
     found = _SOUND_FAMILIES if method == "dp-subn" and not pair_by_pair else _SOUND_BY_METHOD[method]
     if preset == "paper":
-        found = PAPER | ({"theta": Fraction(4)} if method == "independent" else {})
+        found = PAPER | ({"theta": THETA_OF_PRIVBAYES} if method in BY_PRIVBAYES else {})
         found = found if method == "dp-subn" else {name: value for name, value in found.items() if name != "update"}
     return found | (_WITH_DELTA[preset] if DEFINITIONS[privacy].needs_delta else {})
 
@@ -172,7 +195,7 @@ def _tuned(
 
 
 def _score(method: Method, preset: Preset, is_binary: bool) -> str:
-    if preset == "paper" and method != "independent":
+    if preset == "paper" and method not in BY_PRIVBAYES:
         return "I"
     return "F" if is_binary else "R"
 
@@ -196,6 +219,30 @@ def _split(
         e1, e2, e3, e4 = shares
         return e1, e2, e3 / parties, e4
     return shares
+
+
+def _without_vain_picks(domain: Domain, members: Sequence[Member], chosen: dict[str, Any]) -> tuple[Fraction, ...]:
+    """The split; all of it for the tables, where theta lets no variable have a parent (PrivBayes, section 6.4)."""
+    structure, parameters = chosen["split"]
+    definition, rows = DEFINITIONS[chosen.get("privacy", "pure")], sum(member.rows for member in members)
+    of_person = chosen["rows_per_person"] * chosen.get("parties_per_person", 1)
+    tables = domain.count - (domain.is_binary and chosen.get("family_tables") != "every")
+    cells = definition.useful_cells(rows, max(1, tables), definition.of_row(parameters, of_person), chosen["theta"])
+    smallest = prod(sorted(domain.sizes[: domain.count])[:2])
+    has_parents = cells >= smallest and chosen.get("degree") != 0
+    return (structure, parameters) if has_parents else (Fraction(0), structure + parameters)
+
+
+def _views_of_pairs(domain: Domain, members: Sequence[Member], chosen: dict[str, Any]) -> Views:
+    """Views of whole columns where they pay or where bits are modelled, and of halves elsewhere."""
+    definition, parties, budget = DEFINITIONS[chosen.get("privacy", "pure")], len(members), chosen["split"][0]
+    if domain.is_binary or chosen.get("estimate") != "graphical-model" or not budget:
+        return "pairs"
+    of_person = chosen["rows_per_person"] * chosen.get("parties_per_person", 1)
+    shares = parties / (parties - chosen["insiders"]) if parties > chosen["insiders"] else 1.0
+    rows, sizes = sum(member.rows for member in members), domain.sizes[: domain.count]
+    pays = views_pay(sizes, rows, definition.of_row(budget, of_person), definition, shares)
+    return "pairs" if pays else "halves"
 
 
 def _beside_edges(definition: PrivacyDefinition, epsilon: Fraction, chosen: dict[str, Any]) -> Fraction:

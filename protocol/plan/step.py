@@ -15,12 +15,14 @@ StageName = Literal[
     "levels",
     "correlations",
     "initial",
+    "growth",
     "tables",
     "further",
     "frontier",
     "update",
     "candidates",
     "models",
+    "clusters",
     "parameters",
 ]
 

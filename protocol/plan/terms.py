@@ -95,11 +95,23 @@ class Terms:
         """Limits on the size of a family of the network. Score M weighs noise itself, so only size limits its pairs."""
         if self.plan.picks_pairs:
             return Limits(cells=None if self.domain.is_binary else LARGEST_VIEW, degree=self.plan.ways - 1)
+        if self.plan.method == "jtree":
+            return Limits(self.cluster_cells[0], self.plan.degree)
         wanted = self._limits(
             self.plan.total_rows, self.plan.in_sums(self.plan.split[-1]), self.plan.theta, self.plan.degree
         )
         comparing_all = self.plan.method == "dp-ccbn" and self.plan.split[0] > 0
-        return affordable(self.domain, wanted, self.plan.score, comparing_all)
+        takes_time = self.plan.degree is not None or self.plan.method in ("privbayes", "privabn")
+        rows = max(member.rows for member in self.plan.members) if takes_time else None
+        return affordable(self.domain, wanted, self.plan.score, comparing_all, rows)
+
+    @cached_property
+    def cluster_cells(self) -> tuple[int, ...]:
+        """The most cells of a table in a pass over one table, over two, and so on up to one for every variable."""
+        plan, count = self.plan, self.domain.count
+        budget = plan.in_sums(plan.split[-1])
+        useful = [useful_cells(plan.total_rows, many + 1, budget, plan.theta, plan.definition) for many in range(count)]
+        return tuple(bearable(self.domain, Limits(cells)).cells or 1 for cells in useful)
 
     @cached_property
     def frontier_limits(self) -> Limits:
@@ -117,15 +129,15 @@ class Terms:
 
     def local_limits(self, party: int) -> Limits:
         """Limits on the size of a family for a party that models its own rows alone (method independent)."""
-        wanted = self._limits(
-            self.plan.members[party].rows, self.plan.alone(self.plan.split[-1]), self.plan.theta, self.plan.degree
-        )
-        return affordable(self.domain, wanted, self.plan.score, comparing_all=False)
+        rows = self.plan.members[party].rows
+        wanted = self._limits(rows, self.plan.alone(self.plan.split[-1]), self.plan.theta, self.plan.degree)
+        return affordable(self.domain, wanted, self.plan.score, False, None if self.plan.degree is None else rows)
 
     def _limits(self, rows: int, budget: Fraction, theta: Fraction, degree: int | None) -> Limits:
         count, definition = self.domain.count, self.plan.definition
         if self.domain.is_binary:
-            return Limits(degree=useful_degree(rows, count, budget, theta, definition) if degree is None else degree)
+            useful = useful_degree(rows, count, budget, theta, definition, self.plan.family_tables)
+            return Limits(degree=useful if degree is None else degree)
         return Limits(cells=useful_cells(rows, count, budget, theta, definition), degree=degree)
 
 

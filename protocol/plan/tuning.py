@@ -191,6 +191,11 @@ def pair_error(
     return error / comb(len(sizes), 2)
 
 
+def views_pay(sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition, shares: float) -> bool:
+    """Whether views of all pairs count them well enough, with so many shares of noise in every total."""
+    return pair_error(sizes, rows, budget, definition, shares) <= _VIEWS_PAY
+
+
 def _blur(
     sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition, shares_of_noise: float
 ) -> float:

@@ -5,19 +5,27 @@ It does not know steps (`protocol.plan.schedule`) or how noise is drawn (`protoc
 
 from fractions import Fraction
 
+from protocol.options import FamilyTables
 from protocol.privacy.mechanisms import PURE, PrivacyDefinition
 
 
 def useful_degree(
-    rows: int, variables: int, budget: Fraction, theta: Fraction, definition: PrivacyDefinition = PURE
+    rows: int,
+    variables: int,
+    budget: Fraction,
+    theta: Fraction,
+    definition: PrivacyDefinition = PURE,
+    tables: FamilyTables = "maximal",
 ) -> int:
     """The largest k whose families of k + 1 binary variables carry theta times more information than noise.
 
-    PrivBayes, Lemma 4.8: n e / ((d - k) 2^(k+2)) >= theta, for Laplace noise.
+    PrivBayes, Lemma 4.8: n e / ((d - k) 2^(k+2)) >= theta, for Laplace noise. The first k families are parts of the
+    next one. Where they are counted as well, d tables share the budget.
     """
     degree = 0
     for k in range(1, variables):
-        if definition.useful_cells(rows, variables - k, budget, theta) >= 2 ** (k + 1):
+        counted = variables - k if tables == "maximal" else variables
+        if definition.useful_cells(rows, counted, budget, theta) >= 2 ** (k + 1):
             degree = k
     return degree
 

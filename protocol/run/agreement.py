@@ -32,6 +32,7 @@ FEWEST_MEMBERS, MOST_MEMBERS = 2, 1000
 MOST_CHARGES = 1 << 18  # members times variables: a method may have a step for every variable, which charges everybody
 MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
 MOST_SETS = 25_000  # of three attributes: a minute of work for 10^5 rows
+_SCORE_M = "score M picks pair by pair: it goes with method guided or update=turns, and they with it"
 _ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
@@ -194,7 +195,7 @@ def _check_size(plan: Plan, domain: Domain) -> None:
             f"{what} and {plan.parties:,} parties, whose product {charges:,} is more than {MOST_CHARGES:,}: leave "
             "attributes out of the schema, or parties out of the plan"
         )
-    if plan.method not in ("dp-subn", "guided") or plan.views == "single" or not plan.split[0]:
+    if plan.method not in ("dp-subn", "guided", "jtree") or plan.views == "single" or not plan.split[0]:
         return
     sizes = (2,) * count if plan.views == "halves" else domain.sizes[:count]
     if count > (most := most_in_views(sizes, plan.cover_objective, plan.cover_budgets)):
@@ -211,11 +212,16 @@ def _check_method(plan: Plan, domain: Domain) -> None:
         raise PlanError(
             f"the parties' picks {plan.picks} do not add up to the {domain.count} variables of {plan.parties} parties"
         )
+    if plan.score == "M" and not plan.picks_pairs:
+        raise PlanError(_SCORE_M)
     if plan.merging and not (plan.picks_pairs and plan.views != "pairs"):
         raise PlanError(
             "categories are merged by the counts of single variables, before pairs are picked: choose method guided or "
             "update=turns, with views=single or halves, or merging=false"
         )
+    _check_estimate(plan)
+    if plan.method == "jtree" and plan.views == "single":
+        raise PlanError("method jtree takes its pairs from views: choose views=pairs or halves")
     if plan.method not in ("dp-subn", "guided"):
         return
     _check_model(plan, domain.count)
@@ -229,18 +235,22 @@ def _check_method(plan: Plan, domain: Domain) -> None:
         )
 
 
+def _check_estimate(plan: Plan) -> None:
+    """Refuse an estimate that does not fit what is counted."""
+    if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
+        raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
+    if plan.estimate == "graphical-model" and plan.encoding != "native":
+        raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
+
+
 def _check_model(plan: Plan, variables: int) -> None:
     """Refuse plans whose score, update rule, views and estimate do not go together."""
     if plan.picks_pairs != (plan.score == "M"):
-        raise PlanError("score M picks pair by pair: it goes with method guided or update=turns, and they with it")
-    if (plan.picks_pairs or plan.views != "pairs") and plan.estimate != "graphical-model":
-        raise PlanError("tables of pairs or single columns need a model of all: choose estimate=graphical-model")
+        raise PlanError(_SCORE_M)
     if plan.method == "dp-subn" and plan.rule is None:
         raise PlanError(f"method dp-subn needs an update rule: choose one of {', '.join(get_args(Update))}")
     if plan.views == ("halves" if plan.method == "guided" else "single") and variables > 1:
         raise PlanError(f"method {plan.method} has no views={plan.views}: choose another")
-    if plan.estimate == "graphical-model" and plan.encoding != "native":
-        raise PlanError(f"a graphical model needs whole attributes: choose encoding native, not {plan.encoding}")
     if not plan.picks_pairs:
         return
     if not plan.split[0]:
@@ -285,7 +295,7 @@ def _check_degree(terms: Terms) -> None:
     rows = min(m.rows for m in plan.members) if is_alone else plan.total_rows
     budget = (plan.alone if is_alone else plan.in_sums)(plan.split[-1])
     if domain.is_binary:
-        affordable = useful_degree(rows, domain.count, budget, Fraction(1), plan.definition)
+        affordable = useful_degree(rows, domain.count, budget, Fraction(1), plan.definition, plan.family_tables)
     else:
         cells = plan.definition.useful_cells(rows, domain.count, budget, Fraction(1))
         affordable = Limits(cells).most_parents(domain.sizes[: domain.count])

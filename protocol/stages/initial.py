@@ -12,7 +12,7 @@ from protocol.messages.tasks import Place, Placed, Reply, Task
 from protocol.network.network import Family
 from protocol.picks.by_model import tree_options
 from protocol.plan.plan import Plan
-from protocol.plan.step import Step, lone_step
+from protocol.plan.step import StageName, Step, lone_step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
@@ -33,19 +33,20 @@ from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 
 
-def initial_steps(plan: Plan, budget: Fraction) -> list[Step]:
+def initial_steps(plan: Plan, budget: Fraction, stage: StageName = "initial") -> list[Step]:
+    """A step of this stage for every party that places variables, in turn."""
     found = []
     for party, picks in enumerate(plan.picks):
         if picks:
             # The very first variable is drawn without reading rows, so it costs nothing (protocol/papers.md, no. 6).
             is_private = picks > 1 or any(plan.picks[:party])
-            step = lone_step(plan, f"initial/{party + 1}", "initial", (party,), budget)
+            step = lone_step(plan, f"{stage}/{party + 1}", stage, (party,), budget)
             found.append(step if is_private else replace(step, spends={}))
     return found
 
 
 class Initial(Picks):
-    name = "initial"
+    name: StageName = "initial"
     label = "First network"
 
     def conclude(

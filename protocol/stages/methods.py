@@ -1,155 +1,41 @@
-"""The methods: the steps of each in their order, with parties and costs, from the plan alone.
+"""The methods by name, and the steps of a run with what each party is charged, from the plan alone.
 
 It does not know tables, messages or noise.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 
-from protocol.network.network import Family
 from protocol.options import Method
 from protocol.plan.plan import Plan
-from protocol.plan.step import StageName, Step, lone_step, shared_step
+from protocol.plan.step import Step
 from protocol.plan.terms import Terms
-from protocol.plan.tuning import OF_HALVES
-from protocol.stages.guided import guided_steps, picks_budget
-from protocol.stages.initial import initial_steps
+from protocol.stages.definitions.definition import MethodDefinition
+from protocol.stages.definitions.dp_ccbn import DpCcbn
+from protocol.stages.definitions.dp_subn import DpSubn
+from protocol.stages.definitions.guided import Guided
+from protocol.stages.definitions.independent import Independent
+from protocol.stages.definitions.jtree import JTree
+from protocol.stages.definitions.privabn import PrivAbn
+from protocol.stages.definitions.privbayes import PrivBayes
 from protocol.stages.knowledge import Knowledge
-from protocol.stages.registry import UPDATES
 from protocol.tables.encoding import Encoding
 from protocol.tables.found_edges import counted
 from protocol.tables.schema import Schema
 
-Everybody = tuple[int, ...]
-Order = Mapping[StageName, tuple[StageName, ...]]
-
-
-class MethodDefinition(ABC):
-    budgets: tuple[str, ...]  # the purpose of each part of a plan's split
-    order: ClassVar[Order]  # the stages that may follow each stage; after a stage without any, the run may end
-
-    @abstractmethod
-    def steps(self, plan: Plan, everybody: Everybody, variables: int) -> list[Step]:
-        """The steps after joining."""
-
-    def first_families(self, _terms: Terms, _first_variable: int) -> tuple[Family, ...]:
-        """The network before any answer."""
-        return ()
-
-
-class DpSubn(MethodDefinition):
-    """The five phases of DP-SUBN; the fifth, synthesis, needs no answers."""
-
-    budgets = ("correlations", "initial network", "frontier and updates", "parameters")
-    order: ClassVar[Order] = {
-        "joining": ("edges", "levels", "correlations", "initial", "parameters"),
-        "edges": ("levels", "correlations"),
-        "levels": ("correlations", "parameters"),
-        "correlations": ("initial", "update", "frontier", "parameters"),
-        "initial": ("initial", "update", "frontier", "parameters"),
-        "update": ("update", "frontier", "parameters"),
-        "frontier": ("update", "parameters"),
-        "parameters": (),
-    }
-
-    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
-        _, e2, e3, e4 = plan.split
-        found = first_phase(plan)
-        if e2:
-            found += initial_steps(plan, e2)
-        if e3 and plan.rule:
-            found += UPDATES[plan.rule].steps(plan, everybody)
-        last = plan.last_picks if plan.picks_pairs else 0
-        return [*found, shared_step(plan, "parameters", "parameters", e4, last)]
-
-    def first_families(self, terms: Terms, _first_variable: int) -> tuple[Family, ...]:
-        """Without phase 2, every variable as a family without parents; otherwise nothing."""
-        return () if terms.plan.split[1] else tuple(Family(v) for v in range(terms.domain.count))
-
-
-class Guided(MethodDefinition):
-    """Single columns or views, a tree of pairs and further pairs: each picked because the model answers it worst."""
-
-    budgets = ("columns or views", "picks", "tables of the first picks", "tables of the last picks")
-    order: ClassVar[Order] = {
-        "joining": ("edges", "levels", "correlations"),
-        "edges": ("levels", "correlations"),
-        "levels": ("initial", "parameters"),
-        "correlations": ("initial", "parameters"),
-        "initial": ("initial", "tables", "parameters"),
-        "tables": ("further",),
-        "further": ("further", "tables", "parameters"),
-        "parameters": (),
-    }
-
-    def steps(self, plan: Plan, _everybody: Everybody, _variables: int) -> list[Step]:
-        found = first_phase(plan)
-        if plan.split[1]:
-            found += initial_steps(plan, picks_budget(plan))
-        if plan.split[2]:
-            found += guided_steps(plan)
-        return [*found, shared_step(plan, "parameters", "parameters", plan.split[3])]
-
-    def first_families(self, terms: Terms, first_variable: int) -> tuple[Family, ...]:
-        return METHODS["dp-subn"].first_families(terms, first_variable)
-
-
-class DpCcbn(MethodDefinition):
-    budgets = ("structure", "parameters")
-    order: ClassVar[Order] = {
-        "joining": ("candidates", "parameters"),
-        "candidates": ("candidates", "parameters"),
-        "parameters": (),
-    }
-
-    def steps(self, plan: Plan, _everybody: Everybody, variables: int) -> list[Step]:
-        e1, e2 = plan.split
-        rounds = variables - 1 if e1 else 0
-        found = [shared_step(plan, f"candidates/{i + 1}", "candidates", e1 / rounds) for i in range(rounds)]
-        return [*found, shared_step(plan, "parameters", "parameters", e2)]
-
-    def first_families(self, _terms: Terms, first_variable: int) -> tuple[Family, ...]:
-        """The first variable, which was drawn at random without reading rows."""
-        return (Family(first_variable),)
-
-
-class Independent(MethodDefinition):
-    budgets = ("structure", "parameters")
-    order: ClassVar[Order] = {"joining": ("models",), "models": ()}
-
-    def steps(self, plan: Plan, everybody: Everybody, _variables: int) -> list[Step]:
-        return [lone_step(plan, "models", "models", everybody, sum(plan.split, Fraction(0)))]
-
-
 METHODS: Mapping[Method, MethodDefinition] = {
     "dp-subn": DpSubn(),
     "guided": Guided(),
+    "privbayes": PrivBayes(),
+    "privabn": PrivAbn(),
+    "jtree": JTree(),
     "dp-ccbn": DpCcbn(),
     "independent": Independent(),
 }
-
-
-def first_phase(plan: Plan) -> list[Step]:
-    """The passes before any pick: edges of bins; then views of every pair, every variable alone, or both of halves."""
-    budget = plan.split[0]
-    found: list[Step] = []
-    if plan.edges:
-        found.append(shared_step(plan, "edges", "edges", plan.edges_budget))
-    if not budget:
-        return found
-    for_views = budget * (OF_HALVES if plan.views == "halves" else 1)
-    if plan.views != "pairs":
-        alone = budget - for_views if plan.views == "halves" else budget
-        found.append(shared_step(plan, "levels", "levels", alone))
-    if plan.views != "single":
-        found.append(shared_step(plan, "correlations", "correlations", for_views))
-    return found
 
 
 def terms_of(plan: Plan, schema: Schema) -> Terms:

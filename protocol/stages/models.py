@@ -12,7 +12,7 @@ import numpy as np
 from crypto.randomness import Stream
 from protocol.errors import FailedCheck
 from protocol.messages.tasks import Learn, Learned, Reply, Task
-from protocol.network.network import Network, maximal_families
+from protocol.network.network import Network, counted_families
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
@@ -69,7 +69,7 @@ class Models(Stage):
         """The model in one party's answer, checked."""
         member, limits = terms.plan.members[party], terms.local_limits(party)
         network = Network(checked_families(terms, party, reply, (), terms.domain.count, limits))
-        variables = tuple(maximal_families(network, terms.domain))
+        variables = tuple(counted_families(network, terms.domain, terms.plan.family_tables))
         layout = self.layout(terms, step, variables, member.rows)
         expected = WORD_BYTES * layout.size
         if len(reply.blob) != expected:
@@ -91,7 +91,7 @@ class Models(Stage):
         terms, limits = state.terms, state.terms.local_limits(state.me)
         budget = terms.plan.alone(terms.plan.split[0])
         families = pick_by_score(terms, [], terms.domain.count, budget, limits, rows, stream)
-        tables = maximal_families(Network(tuple(families)), terms.domain)
+        tables = counted_families(Network(tuple(families)), terms.domain, terms.plan.family_tables)
         layout = self.layout(terms, step, tables, rows.count)
         noisy = counts_of(rows, tables) + full_noise(terms.plan.definition, layout, stream)
         blob = words_to_bytes(noisy.view(np.uint64))

@@ -10,8 +10,8 @@ from fractions import Fraction
 from protocol.messages.tasks import Reply
 from protocol.model.run_model import network_of
 from protocol.network.frontier import search_frontier
-from protocol.network.network import Family, maximal_families
-from protocol.plan.step import Step
+from protocol.network.network import Family, counted_families
+from protocol.plan.step import StageName, Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages import picked_tables
@@ -23,7 +23,7 @@ from protocol.tables.domain import Variables
 
 
 class Parameters(SumPass):
-    name = "parameters"
+    name: StageName = "parameters"
     label = "Parameters"
 
     def weights(self, terms: Terms, cells: Sequence[int]) -> Sequence[int]:
@@ -49,7 +49,7 @@ class Parameters(SumPass):
     def tables(self, terms: Terms, step: Step, known: Knowledge) -> tuple[Variables, ...]:
         if terms.plan.picks_pairs:
             return unmeasured(terms, step, known)
-        return tuple(maximal_families(known.network, terms.domain))
+        return tuple(counted_families(known.network, terms.domain, terms.plan.family_tables))
 
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums

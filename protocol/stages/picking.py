@@ -45,6 +45,9 @@ class Picks(Stage):
     def ask(self, terms: Terms, step: Step, known: Knowledge) -> dict[int, Task]:
         return dict.fromkeys(step.parties, placing_task(terms, step, known))
 
+    def most_choices(self, terms: Terms, party: int) -> int:
+        return self.most_picks(terms.plan, party)
+
     def most_picks(self, plan: Plan, party: int) -> int:
         """The number of families that a party picks at most."""
         return plan.picks[party]

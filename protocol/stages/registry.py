@@ -13,6 +13,8 @@ from protocol.plan.step import StageName, Step
 from protocol.plan.terms import Terms
 from protocol.stages.candidates import Candidates
 from protocol.stages.correlations import Correlations
+from protocol.stages.definitions.jtree import Clusters
+from protocol.stages.definitions.privabn import Growth
 from protocol.stages.edges import BinEdges
 from protocol.stages.guided import Further, Tables
 from protocol.stages.initial import Initial
@@ -31,10 +33,12 @@ _COMMON: Sequence[Stage] = (
     Levels(),
     Correlations(),
     Initial(),
+    Growth(),
     Tables(),
     Further(),
     Candidates(),
     Models(),
+    Clusters(),
     Parameters(),
 )
 

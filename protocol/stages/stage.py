@@ -58,6 +58,10 @@ class Stage(ABC):
         """The rate of the widest noise that the step can need; None if the step draws no noise."""
         return None
 
+    def most_choices(self, _terms: Terms, _party: int) -> int:
+        """The most private choices that a party makes in the step."""
+        return 0
+
     def size(self, _terms: Terms, _step: Step) -> Size:
         return Size()
 

@@ -59,7 +59,7 @@ def without_careful(driver: Driver) -> list[Joined]:
     return [joined(driver, VICTIM), own, own]
 
 
-@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 def test_everybody_sees_everybodys_signature_before_the_first_answer(method: str) -> None:
     driver = begun(method)
     members = driver.terms.plan.members
@@ -70,7 +70,7 @@ def test_everybody_sees_everybodys_signature_before_the_first_answer(method: str
         driver.finish_step()
 
 
-@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 def test_one_careful_data_owner_keeps_a_stranger_out_for_all(method: str) -> None:
     """The victim accepted without comparing; the careful one did not. Nobody's rows are asked about."""
     driver = begun(method)
@@ -79,7 +79,7 @@ def test_one_careful_data_owner_keeps_a_stranger_out_for_all(method: str) -> Non
     assert refusal.value.culprit == CURATOR
 
 
-@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 def test_who_does_not_ask_for_signatures_answers(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(participant, "check_roster", lambda _terms, _task: None)
     driver = begun(method)

@@ -24,17 +24,13 @@ from protocol.privacy.noise_modes import Distributed
 from protocol.secure_sum import plain, selected
 from tests.audit.bounds import Scores
 from tests.audit.laws import laplace, polya
-from tests.audit.quantity import Attack, Quantity
+from tests.audit.quantity import Quantity, variant
 from tests.audit.totals import CELLS, PARTIES, STEP, codes, own_tables, released, scores, secret, terms, without_own
 from tests.support.float_noise import float_laplace, reachable
 from tests.support.small_runs import Driver, layout_of
 
 ALPHA = Fraction(1, 2)  # epsilon 1
 CERTAIN = 100.0  # a score beyond every threshold
-
-
-def _variant(attack: Attack, price: int = 1) -> Quantity:
-    return Quantity(Fraction(price), Fraction(0), attack, is_broken=price > 0, by_law=False)
 
 
 def exact_cells(seen: NDArray[np.int64]) -> Scores:
@@ -45,7 +41,7 @@ def exact_cells(seen: NDArray[np.int64]) -> Scores:
 def one_share() -> Quantity:
     """Noise mode `selected` with a single share, against the party whose noise it is (protocol/papers.md, no. 8)."""
     plan = terms("selected", "pure", insiders=0)
-    return _variant(lambda second: exact_cells(without_own(plan, second)))
+    return variant(lambda second: exact_cells(without_own(plan, second)))
 
 
 def understated_sensitivity() -> Quantity:
@@ -56,7 +52,7 @@ def understated_sensitivity() -> Quantity:
             plan = terms("distributed", "pure", insiders=0)
             return scores(laplace(2 * ALPHA), released(plan, second)[0])
 
-    return _variant(attack)
+    return variant(attack)
 
 
 def narrow_gaussian() -> Quantity:
@@ -83,7 +79,7 @@ def parts_without_insiders() -> Quantity:
         with patch.object(Distributed, "_honest", PropertyMock(return_value=PARTIES)):
             return scores(left, without_own(plan, second))
 
-    return _variant(attack)
+    return variant(attack)
 
 
 def float_noise() -> Quantity:
@@ -95,7 +91,7 @@ def float_noise() -> Quantity:
         from_one, from_none = (reachable(published, count, scale) for count in (1.0, 0.0))
         return CERTAIN * (from_one.astype(float) - from_none)
 
-    return _variant(attack)
+    return variant(attack)
 
 
 # Single contributions
@@ -122,7 +118,7 @@ def single_plain(masked: bool) -> Quantity:
         seen = plain_words(plan, second, nullcontext() if masked else unmasked)
         return _parities(seen) if masked else scores(half, seen)
 
-    return _variant(attack, price=0 if masked else 1)
+    return variant(attack, price=0 if masked else 1)
 
 
 def _parities(seen: NDArray[np.int64]) -> Scores:
@@ -150,7 +146,7 @@ def single_encrypted(masked: bool) -> Quantity:
             if seen is not None:
                 return exact_cells(seen)
 
-    return _variant(attack, price=0 if masked else 1)
+    return variant(attack, price=0 if masked else 1)
 
 
 def _unpacked(plan: Terms, run: Driver, numbers: list[mpz]) -> NDArray[np.int64] | None:

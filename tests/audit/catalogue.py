@@ -9,7 +9,7 @@ from functools import partial
 from typing import get_args
 
 from protocol.options import Choice, Noise, Privacy, ScoreName
-from tests.audit import broken, picks, runs, totals
+from tests.audit import broken, papers, picks, runs, totals
 from tests.audit.quantity import Finding, Quantity
 
 
@@ -85,6 +85,9 @@ def _broken() -> Iterator[Entry]:
         make = partial(totals.total, "distributed", privacy, True, PERSON, totals.Person(rows, parties))
         yield Entry(f"3 rows at 2 parties, priced as {rows} at {parties}, {privacy}", make, 3, 50)
     yield Entry("Gaussian noise of a quarter of its deviation", broken.narrow_gaussian, 3, 50)
+    yield Entry("noise on conditionals, as in PrivABN", papers.noisy_conditionals, 3, 50)
+    yield Entry("parent sets kept without noise, as in PrivABN", papers.greedy_candidates, 3, 50)
+    yield Entry("pairs above a threshold, as in JTree", papers.threshold_of_pairs, 5, 50)
 
 
 RELEASED = [*_releases(), *_picks(), *_runs(), *_persons()]

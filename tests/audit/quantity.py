@@ -36,6 +36,11 @@ class Quantity:
         )
 
 
+def variant(attack: Attack, price: int = 1) -> Quantity:
+    """A variant that is priced at this epsilon, and that has to be found out unless it costs nothing."""
+    return Quantity(Fraction(price), Fraction(0), attack, is_broken=price > 0, by_law=False)
+
+
 def charged(definition: PrivacyDefinition, budget: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
     """What the ledger charges for a run of which only this budget is spent: epsilon and delta."""
     return definition.epsilon_spent(budget, ENOUGH, delta), delta

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from protocol.messages.tasks import Learned, Place, Placed, Reply, Task
 from protocol.network.network import Family
-from protocol.network.parent_sets import candidates
+from protocol.network.parent_sets import Candidate, candidates
 from protocol.picks.by_model import sensitivity, tree_options
-from protocol.picks.by_score import family_scores
+from protocol.picks.by_score import family_scores, noise_costs
 from protocol.picks.scores import scoring
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
+from protocol.stages.definitions import privabn
 from protocol.stages.party_state import PartyState
 from protocol.stages.pick_pairs import PickPairs
 from protocol.stages.picking import families_of, judge_of
@@ -52,6 +53,9 @@ TINY = Fraction(1, 10**9)  # of usefulness, so that no family is too large for s
 METHODS: dict[str, dict[str, Any]] = {
     "papers": {"preset": "paper", "encoding": "native", "update": "accumulate", "score": "R"},
     "independent": {"method": "independent", "preset": "paper", "score": "I"},
+    "privbayes": {"method": "privbayes", "split": (Fraction(3, 2),) * 2, "score": "R"},
+    "privabn": {"method": "privabn", "split": (Fraction(3, 2),) * 2, "score": "R"},
+    "jtree": {"method": "jtree", "split": (Fraction(3, 2),) * 2},
     "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "sets of three": {"method": "guided", "ways": 3, "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "turns": {"update": "turns"},
@@ -131,6 +135,12 @@ class Attack:
         before = families_of(task) if isinstance(task, Place) else []
         blind = 0 if before else 1
         plan = self.terms.plan
+        if step.stage == "growth":
+            return sum(
+                self.grown(step, [*before, *found[:place]], family)
+                for place, family in enumerate(found)
+                if before or place
+            )
         budget = plan.alone(plan.split[0]) if step.stage == "models" else step.budget
         epsilon = plan.definition.choice_epsilon(budget / max(1, len(found) - blind), plan.choice)
         return sum(
@@ -161,6 +171,33 @@ class Attack:
             most, place = rule.sensitivity, families.index((family.child, family.parents))
         one, other = laws(scores, epsilon / (2 * float(most)), self.terms.plan.choice)[:, place]
         return float(np.log(one) - np.log(other))
+
+    def grown(self, step: Step, before: Sequence[Family], family: Family) -> float:
+        """The loss of a family that grew by private choices, of which the order is not released."""
+        placed, plan = [one.child for one in before], self.terms.plan
+        epsilon = plan.definition.choice_epsilon(step.budget / privabn.most_choices(self.terms, ATTACKED), plan.choice)
+        most = min(len(placed), self.terms.limits.most_parents(self.terms.domain.sizes))
+        one, other = self.ways_to(placed, (family.child, family.parents), None, float(epsilon), most)
+        return float(np.log(one) - np.log(other))
+
+    def ways_to(
+        self, placed: Sequence[int], wanted: Candidate, now: Candidate | None, epsilon: float, left: int
+    ) -> NDArray[np.float64]:
+        """The chance of this family on each table, summed over the orders in which its parents may have come."""
+        if not left:
+            return np.full(2, float(now == wanted))
+        options = privabn.options(self.terms, placed, now)
+        rule = scoring(self.terms.plan.score, self.rows[0].count, self.terms.domain)
+        costs = noise_costs(self.terms.domain, options, rule, privabn.noise_of_cell(self.terms))
+        scores = np.array([family_scores(rows, options, rule) - costs for rows in self.rows])
+        chances = laws(scores, epsilon / (2 * float(rule.sensitivity)), self.terms.plan.choice)
+        found = np.zeros(2)
+        for place, option in enumerate(options):
+            if option == now or not option[1]:
+                found += chances[:, place] * float(option == wanted)
+            elif option[0] == wanted[0] and set(option[1]) <= set(wanted[1]):
+                found += chances[:, place] * self.ways_to(placed, wanted, option, epsilon, left - 1)
+        return found
 
     def options(self, step: Step, task: Place, before: Sequence[Family]) -> Sequence[Variables]:
         if step.stage == "initial":

@@ -8,6 +8,7 @@ from tests.support.documents import document, section
 
 CHANGES = (
     "score",
+    "method",
     "noise mode",
     "update rule",
     "privacy definition",
@@ -27,6 +28,6 @@ def test_a_commit_runs_what_make_check_runs_and_nothing_from_elsewhere() -> None
 
 
 def test_every_common_change_has_its_recipe_with_a_test() -> None:
-    recipes = re.split(r"^### ", section(document("CONTRIBUTING.md"), "Eight common changes"), flags=re.M)[1:]
+    recipes = re.split(r"^### ", section(document("CONTRIBUTING.md"), "Nine common changes"), flags=re.M)[1:]
     assert [recipe.split("\n")[0].split(" ", 1)[1] for recipe in recipes] == list(CHANGES)
     assert all("1. `" in recipe and "tests/" in recipe for recipe in recipes)

@@ -18,7 +18,7 @@ from protocol.tables.schema import Schema
 from tests.support.effort import mostly_exhaustive
 from tests.support.small_runs import BITS, MIXED, NO_NOISE, identity, pooled, random_codes, terms_of
 
-METHODS = ("dp-subn", "dp-ccbn", "independent")
+METHODS = ("dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent")
 NOISES = ("selected", "distributed", "local")
 UPDATES = ("accumulate", "replace", "joint")
 ENCODINGS = ("native", "binary", "gray", "hierarchical")

@@ -42,6 +42,9 @@ WAYS = [
     {"noise": "selected", "method": "guided"},
     {"noise": "selected", "update": "joint"},
     {"noise": "local", "update": "replace", "insiders": 0},
+    {"noise": "selected", "method": "privbayes"},
+    {"noise": "distributed", "method": "privabn"},
+    {"noise": "selected", "method": "jtree"},
     {"noise": "distributed", "method": "dp-ccbn", "degree": 1},
     {"method": "independent"},
 ]

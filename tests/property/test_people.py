@@ -87,6 +87,9 @@ PLANS = [
     {"update": "joint", "rounds": 3},
     {"update": "turns"},
     {"method": "guided"},
+    {"method": "privbayes"},
+    {"method": "privabn"},
+    {"method": "jtree"},
     {"method": "dp-ccbn"},
     {"method": "independent"},
 ]

@@ -17,7 +17,7 @@ from tests.support.small_runs import NO_NOISE, members
 
 SIZES = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 WIDE = st.lists(st.integers(3, 40), min_size=3, max_size=12)
-METHODS = st.sampled_from(["dp-subn", "guided", "dp-ccbn", "independent"])
+METHODS = st.sampled_from(["dp-subn", "guided", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 # A step of a limit may let tables in that are noisier than what they replace: over ten times as much, that is gone.
 _FALLS = 1.0
 _SLACK = 1.06

@@ -38,6 +38,23 @@ RUNS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "replace over bits": (BITS, (300, 200), {"split": (*SPLIT[:3], Fraction(1, 2)), "update": "replace"}),
     "zcdp over mixed attributes": (MIXED, (400, 250, 150), {"privacy": "zcdp", "noise": "distributed"}),
     "independent": (BITS, (200, 100), {"split": (Fraction(2), Fraction(3)), "method": "independent"}),
+    "privbayes over bits": (BITS, (200, 100), {"split": (Fraction(2), Fraction(3)), "method": "privbayes"}),
+    "jtree over bits": (BITS, (300, 200), {"split": (Fraction(2), Fraction(3)), "method": "jtree"}),
+    "jtree over halves": (
+        CITIES,
+        (400, 250, 150),
+        {"split": (Fraction(2), Fraction(3)), "method": "jtree", "noise": "distributed", "views": "halves"},
+    ),
+    "privabn over mixed attributes": (
+        MIXED,
+        (400, 250, 150),
+        {"split": (Fraction(2), Fraction(3)), "method": "privabn", "noise": "distributed"},
+    ),
+    "privbayes over mixed attributes": (
+        MIXED,
+        (200, 100),
+        {"split": (Fraction(2), Fraction(3)), "method": "privbayes", "family_tables": "every", "noise": "selected"},
+    ),
     "dp-ccbn": (BITS, (200, 100), {"split": (Fraction(2), Fraction(3)), "method": "dp-ccbn", "degree": 1}),
 }
 SYNTHETIC_ROWS = 5

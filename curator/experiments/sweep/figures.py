@@ -25,6 +25,9 @@ _AXES = {"epsilon": ("parties", "partition"), "parties": ("epsilon", "partition"
 _SPEAKING = ("preset", "update", "noise", "encoding")  # options whose values are clear without their names
 _NAMES = {
     "dp-subn": "DP-SUBN",
+    "privbayes": "PrivBayes",
+    "privabn": "PrivABN",
+    "jtree": "JTree",
     "dp-ccbn": "DP-CCBN",
     "independent": "Independent",
     "nocd": "NOCD",

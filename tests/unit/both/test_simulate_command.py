@@ -133,11 +133,14 @@ def test_real_cryptography_is_the_default(world):
             ("recommended", ()),
             ("dp-subn", ("--noise", "selected")),
             ("guided", ("--noise", "local")),
+            ("privbayes", ()),
+            ("privabn", ()),
+            ("jtree", ()),
             ("dp-ccbn", ()),
             ("independent", ()),
             ("dp-subn", ("--preset", "paper", "--key-bits", "2048")),
         ],
-        {0, 1, 4},
+        {0, 1, 3, 7},
     ),
 )
 def test_one_party_alone_is_a_central_baseline_by_the_same_code(world, method, wishes):
@@ -161,7 +164,7 @@ def test_advice_is_told_but_an_experiment_is_free(world):
     assert "stop" in {one["severity"] for one in world.manifest()["advice"]}
 
 
-@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 @pytest.mark.parametrize("preset", ["sound", "paper"])
 def test_every_method_and_preset_runs(world, method, preset):
     assert world.run("--method", method, "--preset", preset)[0] == 0

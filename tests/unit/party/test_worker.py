@@ -27,6 +27,9 @@ from tests.support.party_runs import RUN, join, reason_of, sent_by, task_of
     "wishes",
     [
         {"noise": "distributed"},
+        {"noise": "selected", "method": "privbayes"},
+        {"noise": "distributed", "method": "privabn"},
+        {"noise": "local", "method": "jtree"},
         {"noise": "local", "method": "dp-ccbn"},
         {"noise": "selected", "update": "joint"},
         {"noise": "local", "method": "independent"},

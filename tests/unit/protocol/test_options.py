@@ -75,7 +75,11 @@ def test_what_is_said_of_other_defaults_is_true() -> None:
     assert f"preset paper {paper.choice}" in PLAN_OPTIONS["choice"].words.default
     families = plan_of(BITS, update="joint")
     assert f"joint: {families.rounds}" in PLAN_OPTIONS["rounds"].words.default
-    assert f"with method guided {plan_of(method='guided').noise}" in PLAN_OPTIONS["noise"].words.default
+    assert (
+        f"with methods guided, privbayes, privabn and jtree {plan_of(method='guided').noise}"
+        in PLAN_OPTIONS["noise"].words.default
+    )
     assert f"else {families.score} for bits" in PLAN_OPTIONS["score"].words.default
     assert f"{plan_of(MIXED, update='joint').score} otherwise" in PLAN_OPTIONS["score"].words.default
-    assert f"with method independent {plan_of(method='independent').theta}" in PLAN_OPTIONS["theta"].words.default
+    theta = plan_of(method="independent").theta
+    assert f"with methods privbayes and independent {theta}" in PLAN_OPTIONS["theta"].words.default

@@ -616,7 +616,7 @@ def test_the_odds_are_never_said_smaller_than_they_are():
 
 
 @pytest.mark.parametrize("noise", ["selected", "distributed", "local"])
-@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 def test_no_promise_without_its_condition(noise, method):
     for insiders in (0, 1, 2):
         found = promises(plan_of(noise=noise, method=method, insiders=insiders))

@@ -16,6 +16,10 @@ WAYS = [
     {"method": "guided"},
     {"update": "accumulate"},
     {"update": "joint", "encoding": "hierarchical"},
+    {"method": "privbayes", "encoding": "binary"},
+    {"method": "privabn", "encoding": "hierarchical"},
+    {"method": "jtree"},
+    {"method": "jtree", "encoding": "binary"},
     {"method": "dp-ccbn", "degree": 1},
     {"method": "independent"},
 ]

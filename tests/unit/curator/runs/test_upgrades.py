@@ -54,7 +54,14 @@ def test_parties_are_asked_the_same_by_a_version_that_fits_otherwise(desk, monke
 
 @pytest.mark.parametrize(
     "wishes",
-    [PICKING, {"method": "guided", "epsilon": "50"}, {"method": "dp-ccbn"}, {"method": "independent"}],
+    [
+        PICKING,
+        {"method": "guided", "epsilon": "50"},
+        {"method": "privbayes"},
+        {"method": "jtree"},
+        {"method": "dp-ccbn"},
+        {"method": "independent"},
+    ],
     ids=lambda wishes: wishes["method"],
 )
 def test_what_is_kept_is_all_that_is_known(desk, wishes):

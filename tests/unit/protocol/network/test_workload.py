@@ -61,6 +61,15 @@ def test_score_f_is_kept_to_degrees_that_are_worked_out_together():
     assert affordable(bits, Limits(degree=5), "F", comparing_all=True) == Limits(degree=5)  # nobody scores there
 
 
+def test_score_f_goes_further_as_far_as_its_work_with_the_rows_is_bearable():
+    bits = Domain.of_sizes([2] * 16)
+    assert affordable(bits, Limits(degree=6), "F", False, rows=20_000) == Limits(degree=6)
+    few = [affordable(bits, Limits(degree=9), "F", False, rows=rows).degree for rows in (1_000, 20_000, 10**6, 10**9)]
+    assert few == sorted(few, reverse=True)
+    assert few[-1] == 3 < few[0]
+    assert affordable(bits, Limits(degree=6), "R", False, rows=10**9) == affordable(bits, Limits(degree=6), "R", False)
+
+
 def test_comparing_all_families_is_bearable_for_smaller_degrees_only():
     domain = Domain.of_sizes([2] * 20)
     chosen = affordable(domain, Limits(degree=10), "R", comparing_all=True)

@@ -51,6 +51,7 @@ def test_the_sound_preset_protects_against_one_insider():
         (BITS, "dp-subn", "sound", "M"),
         (BITS, "dp-ccbn", "sound", "F"),
         (BITS, "dp-subn", "paper", "I"),
+        (BITS, "privbayes", "paper", "F"),
         (BITS, "independent", "paper", "F"),  # PrivBayes has its own score
         (MIXED, "independent", "sound", "R"),
     ],
@@ -59,10 +60,11 @@ def test_the_score_follows_from_method_and_domain(schema, method, preset, score)
     assert plan(schema, method, preset).score == score
 
 
-def test_independent_is_privbayes():
-    chosen = plan(method="independent")
+@pytest.mark.parametrize("method", ["privbayes", "independent"])
+def test_independent_and_privbayes_have_the_papers_theta_and_beta(method):
+    chosen = plan(method=method, epsilon="40")
     assert chosen.theta == 4
-    assert chosen.split == (Fraction(3, 10) * Fraction(4, 5), Fraction(7, 10) * Fraction(4, 5))
+    assert chosen.split == (12, 28)
 
 
 def test_wishes_come_first_and_none_is_no_wish():
@@ -82,7 +84,7 @@ def test_no_paper_has_method_guided():
         plan(method="guided", preset="paper")
 
 
-@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["dp-subn", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 @pytest.mark.parametrize("preset", ["paper", "sound"])
 def test_every_preset_adds_up_to_epsilon_at_most(method, preset):
     assert sum(plan(method=method, preset=preset).split) <= Fraction(4, 5)

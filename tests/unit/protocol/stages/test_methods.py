@@ -104,7 +104,7 @@ def test_who_places_nothing_pays_nothing_for_placing():
     assert prices(plan(picks=(5, 0, 0))) == [1, Fraction(8, 10), Fraction(8, 10)]
 
 
-@pytest.mark.parametrize("method", ["dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["privbayes", "privabn", "jtree", "dp-ccbn", "independent"])
 def test_two_budgets_cost_their_sum(method):
     assert prices(plan(method=method, split=(Fraction(1, 3), Fraction(2, 3)))) == [1, 1, 1]
 
@@ -121,7 +121,7 @@ def test_a_step_without_a_charge_is_free():
 
 @st.composite
 def generated_plans(draw):
-    method = draw(st.sampled_from(["dp-subn", "guided", "dp-ccbn", "independent"]))
+    method = draw(st.sampled_from(["dp-subn", "guided", "privbayes", "privabn", "jtree", "dp-ccbn", "independent"]))
     update = draw(st.sampled_from(["accumulate", "replace", "joint", "turns"]))
     parties = draw(st.integers(2, 5))
     picks = draw(st.lists(st.integers(0, 5), min_size=parties, max_size=parties))
@@ -182,7 +182,9 @@ def test_every_transition_can_happen():
         for e2, e3 in ((some, some), (some, nothing), (nothing, some), (nothing, nothing)):
             wishes = {"method": method, "views": views, "split": (some, e2, e3, some), "further": (1, 1, 1)}
             plans += [plan_of(**wishes, **update, edges=part) for part in (nothing, some)]
-    plans += [plan(method="dp-ccbn", split=(e1, some)) for e1 in (nothing, some)]
+    plans.append(plan(method="jtree", split=(some, some), views="halves"))
+    for method in ("privbayes", "privabn", "jtree", "dp-ccbn"):
+        plans += [plan(method=method, split=(e1, some)) for e1 in (nothing, some)]
     plans.append(plan(method="independent", split=(some, some)))
     alone = plan_of(update="turns", views="single", split=(some, nothing, nothing, some), further=(0, 0, 0))
     for one, variables in [*((one, 5) for one in plans), (alone, 1)]:  # a single column has no pairs

@@ -1,0 +1,1 @@
+"""The methods, one module each: their steps in their order, with parties and costs."""
