@@ -70,10 +70,6 @@ class Batch:
 
 def batched(rows: Iterable[Row], width: int) -> Iterator[Batch]:
     """Divide the rows of a table whose header has `width` fields."""
-    remaining, most = iter(rows), rows_of_batch(width)
+    remaining, most = iter(rows), max(1, min(BATCH, _CELLS // max(width, 1)))
     while found := list(islice(remaining, most)):
         yield Batch.of(found, width)
-
-
-def rows_of_batch(width: int) -> int:
-    return max(1, min(BATCH, _CELLS // max(width, 1)))
