@@ -6,8 +6,8 @@ Privacy: a message about a row names the row's number, the column and the class 
 owner. Messages of drivers and parsers may quote values, so only the class of such an error is repeated.
 """
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from party.readers.typed import Speller, speller_of
 from protocol.errors import DataError
 from protocol.services.schema_profile import Profile
 from protocol.tables.attributes import Numeric, quoted
-from protocol.tables.batches import Batch, Row, batched
+from protocol.tables.batches import Batch
 from protocol.tables.coding import Cell, Coder, Problem, gather
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
@@ -113,9 +113,9 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
         return speller_of(attributes.get(name))
 
     if dataset.is_database:
-        from party.readers.database import database_rows
+        from party.readers.database import database_table
 
-        opened = _streamed(database_rows(dataset.source, str(dataset.query), spelling))
+        opened = database_table(dataset.source, str(dataset.query), spelling)
     elif dataset.is_parquet:
         from party.readers.parquet import parquet_table
 
@@ -129,13 +129,6 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
         opened = delimited_table(path, dataset.given, {*attributes, *key}, numbers if schema else None)
     with opened as table:
         yield table
-
-
-@contextmanager
-def _streamed(reader: Generator[Row, None, None]) -> Iterator[Table]:
-    with closing(reader) as rows:
-        header = next(rows)
-        yield Table(header, batched(rows, len(header)))
 
 
 def _called(folder: Path, dataset: Dataset) -> str:

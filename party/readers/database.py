@@ -1,15 +1,18 @@
-"""Rows of a database's query, as text.
+"""Columns of a database's query, as text.
 
 It does not know what the columns mean. Privacy: no message holds the URL's password, or a value that a driver quotes.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from party.readers.typed import Speller
+from party.readers.table import Table
+from party.readers.typed import Speller, typed_batches
 from protocol.errors import DataError
 from protocol.tables.batches import BATCH
 
@@ -19,8 +22,9 @@ def without_password(source: str) -> str:
     return _url(source).render_as_string(hide_password=True)
 
 
-def database_rows(source: str, query: str, spelling: Callable[[str], Speller]) -> Generator[Sequence[str], None, None]:
-    """The names of the columns, then every row."""
+@contextmanager
+def database_table(source: str, query: str, spelling: Callable[[str], Speller]) -> Iterator[Table]:
+    """Open the query, whose rows are streamed."""
     url = _url(source)
     try:
         engine = create_engine(url, poolclass=NullPool)
@@ -29,11 +33,8 @@ def database_rows(source: str, query: str, spelling: Callable[[str], Speller]) -
             streaming = connection.execution_options(stream_results=True, max_row_buffer=BATCH, no_parameters=True)
             with streaming.exec_driver_sql(query) as result:
                 names = list(result.keys())
-                yield names
-                spellers = [spelling(name) for name in names]
-                for batch in result.partitions(BATCH):
-                    for row in batch:
-                        yield [spell(value) for spell, value in zip(spellers, row, strict=True)]
+                rows: Iterator[Sequence[object]] = chain.from_iterable(result.partitions(BATCH))
+                yield Table(names, typed_batches(rows, [spelling(name) for name in names]))
     except ImportError as error:
         shown = url.render_as_string(hide_password=True)
         raise DataError(

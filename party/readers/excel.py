@@ -3,18 +3,17 @@
 It does not know what the columns mean.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 from party.readers.table import Table
-from party.readers.typed import Speller
+from party.readers.typed import Speller, typed_batches
 from protocol.errors import DataError
 from protocol.services.spreadsheet_size import check_size
 from protocol.tables.attributes import quoted
-from protocol.tables.batches import Row, batched
 
 MOST_CELLS = 1 << 25  # a million rows of 32 columns; an empty cell takes some 40 bytes
 
@@ -35,10 +34,9 @@ def excel_table(path: Path, sheet: str | None, spelling: Callable[[str], Speller
             if not any(names):
                 raise DataError(f"{path}: the sheet is empty; a header row with the columns' names is expected")
             numbers: list[int] = []
-            spellers = [spelling(name) for name in names]
             yield Table(
                 names,
-                batched(_texts(rows, spellers, numbers), len(names)),
+                typed_batches(_noting(rows, numbers), [_filled(spelling(name)) for name in names]),
                 how=f"sheet {quoted(found.name)}, whose header is row {first}",
                 place=lambda number: f"row {numbers[number - 1]}",
             )
@@ -64,9 +62,12 @@ def _numbered(sheet: CalamineSheet) -> Iterator[tuple[int, Sequence[object]]]:
             yield number, row
 
 
-def _texts(
-    rows: Iterator[tuple[int, Sequence[object]]], spellers: Sequence[Speller], numbers: list[int]
-) -> Iterator[Row]:
+def _noting(rows: Iterable[tuple[int, Sequence[object]]], numbers: list[int]) -> Iterator[Sequence[object]]:
     for number, row in rows:
         numbers.append(number)
-        yield [spell(None if cell == "" else cell) for spell, cell in zip(spellers, row, strict=True)]
+        yield row
+
+
+def _filled(spell: Speller) -> Speller:
+    """Spell an empty cell as a value that the source does not have."""
+    return lambda cell: spell(None if cell == "" else cell)

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from party.readers.table import Table
 from party.readers.typed import Speller
 from protocol.errors import DataError
-from protocol.tables.batches import BATCH, Batch, Column, Row, batched, rows_of_batch
+from protocol.tables.batches import BATCH, Batch, Column, Row, batched
 
 _TYPED = ("DATE", "TIMESTAMP", "BOOLEAN")  # a schema says how these are written
 _ALIKE: Mapping[str, Any] = {  # types of duckdb and of pyarrow that hold the same values
@@ -36,6 +36,7 @@ _ALIKE: Mapping[str, Any] = {  # types of duckdb and of pyarrow that hold the sa
     "DATE": pa.date32(),
     "TIMESTAMP": pa.timestamp("us"),
 }
+_CELLS = 1 << 22  # of a batch; each takes a few bytes
 _BUFFER = 1 << 20  # bytes of a column that are read at once, so that no group of rows is held whole
 
 Connection = duckdb.DuckDBPyConnection
@@ -89,12 +90,16 @@ def _is_alike(kind: str, found: Any) -> bool:
 def _batches(
     connection: Connection, file: Any, types: Mapping[str, str], spellers: Mapping[str, Speller]
 ) -> Iterator[Batch]:
-    for batch in file.iter_batches(rows_of_batch(len(types)), columns=[*types], use_threads=False):
+    for batch in file.iter_batches(_rows_of_batch(len(types)), columns=[*types], use_threads=False):
         columns = {
             place: _column(connection, batch.column(name), _is_typed(kind), spellers[name])
             for place, (name, kind) in enumerate(types.items())
         }
         yield Batch(batch.num_rows, columns)
+
+
+def _rows_of_batch(columns: int) -> int:
+    return max(1, _CELLS // max(columns, 1))
 
 
 def _column(connection: Connection, values: Any, is_typed: bool, spell: Speller) -> Column:

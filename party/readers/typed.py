@@ -1,15 +1,19 @@
 """Values of typed sources, such as dates of a database and cells of Excel, as the texts that a schema expects.
 
-It does not know rows or sources.
+It does not know sources.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from functools import lru_cache
 
+import numpy as np
+
 from protocol.tables.attributes import AttributeBase, Boolean, Moment
+from protocol.tables.batches import Batch, Column, divided
 
 _REMEMBERED = 1 << 15
+_SPELLED_ALIKE = (str, int, bool, date)  # types of which equal values have equal texts; 1.0 and 1.00 are equal decimals
 
 Speller = Callable[[object], str]
 
@@ -54,3 +58,27 @@ def _typed(attribute: AttributeBase | None) -> Speller:
         return plain(value)
 
     return moment if isinstance(attribute, Moment) else plain
+
+
+def typed_batches(rows: Iterable[Sequence[object]], spellers: Sequence[Speller]) -> Iterator[Batch]:
+    """Spell the values of rows, one speller for each column."""
+    for found in divided(rows, len(spellers)):
+        columns = zip(zip(*found, strict=True), spellers, strict=True)
+        yield Batch(len(found), {place: _column(values, spell) for place, (values, spell) in enumerate(columns)})
+
+
+def _column(values: Sequence[object], spell: Speller) -> Column:
+    types = {*map(type, values)} - {type(None)}
+    if len(types) > 1 or not types.issubset(_SPELLED_ALIKE):
+        return Column([spell(value) for value in values])
+    numbered = _Numbered()
+    places = np.fromiter(map(numbered.__getitem__, values), np.int32, len(values))
+    return Column([spell(value) for value in numbered], places)
+
+
+class _Numbered(dict[object, int]):
+    """Values in the order in which they were first asked for."""
+
+    def __missing__(self, value: object) -> int:
+        place = self[value] = len(self)
+        return place

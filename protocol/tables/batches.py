@@ -17,6 +17,7 @@ _CELLS = 1 << 20  # of a batch at most, so that the memory of wide tables is bou
 
 Row = Sequence[str]
 _Kind = TypeVar("_Kind", bound=np.generic)
+_Rows = TypeVar("_Rows")
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,11 @@ class Batch:
 
 def batched(rows: Iterable[Row], width: int) -> Iterator[Batch]:
     """Divide the rows of a table whose header has `width` fields."""
-    remaining, most = iter(rows), rows_of_batch(width)
+    return (Batch.of(found, width) for found in divided(rows, width))
+
+
+def divided(rows: Iterable[_Rows], width: int) -> Iterator[list[_Rows]]:
+    """Yield as many rows of `width` values at a time as should be held in memory."""
+    remaining, most = iter(rows), max(1, min(BATCH, _CELLS // max(width, 1)))
     while found := list(islice(remaining, most)):
-        yield Batch.of(found, width)
-
-
-def rows_of_batch(width: int) -> int:
-    return max(1, min(BATCH, _CELLS // max(width, 1)))
+        yield found

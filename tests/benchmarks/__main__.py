@@ -3,7 +3,18 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ("sampler", "scoring", "covering", "synthesis_speed", "secure_sum", "costs", "service", "pages", "numbers")
+BENCHMARKS = (
+    "sampler",
+    "scoring",
+    "covering",
+    "synthesis_speed",
+    "secure_sum",
+    "costs",
+    "service",
+    "pages",
+    "numbers",
+    "rows_in",
+)
 
 
 def main(names: list[str]) -> None:

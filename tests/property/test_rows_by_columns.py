@@ -5,7 +5,7 @@ import io
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 from party.home.settings import Dataset
 from party.readers import parquet
+from party.readers.typed import speller_of, typed_batches
 from party.source import check, load, offending
 from protocol.errors import DataError
 from protocol.services import delimited_rows
 from protocol.services.delimited import Dialect
 from protocol.services.delimited_rows import DelimitedRows
+from protocol.tables import batches
 from protocol.tables.schema import Schema
 from tests.support.effort import examples
 
@@ -282,7 +284,33 @@ def test_a_parquet_file_means_the_same_by_columns_and_by_rows(tmp_path_factory, 
         file.write_table(table, row_group_size=group)
     source = Dataset.model_validate({"source": "t.parquet", "schema": "s.json", "epsilon_total": "1"} | rules)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet, "rows_of_batch", lambda _: rows)
+        patch.setattr(parquet, "_CELLS", rows * len(table.schema))
         by_columns = outcome(folder, source, TYPED)
         patch.setattr(parquet, "_file", lambda *_: None)
         assert by_columns == outcome(folder, source, TYPED)
+
+
+# Databases and sheets
+
+
+ALIKE = (
+    (0, 1, True, False, 1.0, "1"),
+    (Decimal("1.0"), Decimal("1.00"), Decimal(1)),
+    (datetime(2020, 1, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 2, tzinfo=timezone(timedelta(hours=1)))),
+    (0.0, -0.0, 2.5, math.nan),
+    (date(2020, 1, 1), datetime(2020, 1, 1)),
+    ("", "1", "1.0", b"1"),
+)
+POOLS = st.sampled_from(ALIKE).flatmap(lambda own: st.lists(st.sampled_from((*own, None)), min_size=1, max_size=4))
+
+
+@settings(deadline=None)
+@given(st.lists(POOLS, min_size=len(TYPED.names), max_size=len(TYPED.names)))
+def test_equal_values_of_other_types_keep_their_texts(pools):
+    rows = [tuple(pool[number % len(pool)] for pool in pools) for number in range(9)]
+    spellers = [speller_of(attribute) for attribute in TYPED.attributes[: len(pools)]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "BATCH", 5)
+        found = chain.from_iterable(batch.in_rows() for batch in typed_batches(rows, spellers))
+        spelled = [tuple(spell(value) for spell, value in zip(spellers, row, strict=True)) for row in rows]
+        assert list(found) == spelled
