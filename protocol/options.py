@@ -92,7 +92,7 @@ class PlanOptions(BaseModel):
             "Method",
             "dp-subn: the paper's five phases; guided: the pairs that one model answers worst; recommended: the one of "
             "these two that the plan predicts to be better; privbayes: a network placed in turn, and its tables; "
-            "privabn: the same with families that grow parent by parent; jtree: views of pairs, then cliques of a "
+            "privabn: the same with families that grow parent by parent; jtree: views of pairs, then the groups of a "
             "junction tree; dp-ccbn: the papers' first cut, slower; independent: every party models its own rows alone",
             "recommended",
             is_basic=True,

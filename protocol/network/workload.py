@@ -13,7 +13,7 @@ from protocol.tables.domain import Domain
 
 LARGEST_CHOICE = 1 << 23  # cells of all families that one private choice may compare
 LARGEST_DEGREE_OF_F = 3  # for larger degrees score F takes a dynamic programme per family, not one step for thousands
-LARGEST_PROGRAMME = 1 << 36  # cells of all families of one choice, times rows, of that programme: some ten seconds
+LARGEST_PROGRAMME = 1 << 35  # cells of all families of one choice, times rows, of that programme: some five seconds
 LARGEST_COMPARISON = 1 << 22  # cells that all of DP-CCBN's iterations may count
 
 

@@ -17,8 +17,8 @@ _METHODS = {
     "count the network's tables; nothing was tuned to this schema",
     "privabn": "the parties place the columns in a network, one party after the other: each family grows parent by "
     "parent by private choices, until a parent seems not worth its noise; all count the network's tables",
-    "jtree": "noisy views tell which pairs of columns depend on each other; all parties count the cliques of a "
-    "junction tree of these pairs, merged so that their tables hold least noise",
+    "jtree": "noisy views tell which pairs of columns depend on each other; all parties count the groups of "
+    "columns in a junction tree of these pairs, merged so that their tables hold least noise",
     "dp-ccbn": "the parties count every table by which another column could join the network, and the curator takes "
     "the table that seems strongest; nothing was tuned to this schema",
     "independent": "every party models its own rows alone, with all of epsilon and a full share of noise",

@@ -40,7 +40,7 @@ class JTree(MethodDefinition):
 
 class Clusters(Parameters):
     name: StageName = "clusters"
-    label = "Clusters of cliques"
+    label = "Clusters of columns"
 
     def size(self, terms: Terms, _step: Step) -> Size:
         count, most = terms.domain.count, terms.cluster_cells
