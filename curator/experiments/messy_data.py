@@ -21,6 +21,7 @@ import numpy as np
 from crypto.randomness import Stream
 from curator.experiments.sample_data import Draw
 from curator.results.csv_files import write_table
+from protocol.tables.text_column import TextColumn
 
 Numbers = Any  # a vector of numbers, one per row
 
@@ -169,7 +170,8 @@ def write_messy(out: Path, parties: int, rows: int, seed: int) -> list[str]:
         name = f"hospital-{index + 1}{('.csv', '.csv', '.parquet')[index % 3]}"
         _WRITERS[index % 3](out / name, found, spelling)
         names.append(name)
-        pooled.append([[f"hospital-{index + 1}"] * rows, *found.texts(".", np.zeros(rows, int))])
+        texts = [f"hospital-{index + 1}"] * rows, *found.texts(".", np.zeros(rows, int))
+        pooled.append([TextColumn.of_rows(column) for column in texts])
     write_table(out / "all.csv", ["hospital", *HEADER], pooled)
     (out / "dictionary.csv").write_bytes(_dictionary().encode("cp1252"))
     for file, content in (("schema.json", SCHEMA), ("truth.json", truth(hospitals))):

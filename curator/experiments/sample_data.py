@@ -12,6 +12,7 @@ import numpy as np
 
 from crypto.randomness import Stream
 from curator.results.csv_files import write_table
+from protocol.tables.text_column import TextColumn
 
 Numbers = Any  # a vector of numbers, one per row
 
@@ -186,7 +187,8 @@ def write_sample(out: Path, parties: int, rows: int, seed: int) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "schema.json").write_text(json.dumps(SCHEMA, indent=1) + "\n", encoding="utf-8")
     pooled = []
-    for name, columns in all_hospitals(parties, rows, Stream.keyed(b"%d" % seed, "sample data")):
+    for name, texts in all_hospitals(parties, rows, Stream.keyed(b"%d" % seed, "sample data")):
+        columns = [TextColumn.of_rows(column) for column in texts]
         write_table(out / f"{name}.csv", HEADER, [columns])
-        pooled.append([[name] * rows, *columns])
+        pooled.append([TextColumn.of_rows([name] * rows), *columns])
     write_table(out / "all.csv", ["hospital", *HEADER], pooled)

@@ -8,10 +8,12 @@ import gzip
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from curator.files import PUBLIC, whole_file
 from protocol.errors import DataError
@@ -19,6 +21,11 @@ from protocol.services.delimited import Decimal, Given, dialect_of
 from protocol.services.delimited_rows import CHUNK, UNREADABLE, DelimitedRows
 from protocol.tables.batches import Batch, Row
 from protocol.tables.spreadsheets import as_text
+from protocol.tables.text_column import TextColumn
+
+_PIECE = 1 << 23  # characters of rows that are made at once, at most
+_MOST_COMBINED = 1 << 12  # combinations of the texts of neighbouring columns
+_SPECIAL = (",", '"', "\n", "\r")
 
 
 @dataclass(frozen=True)
@@ -68,12 +75,50 @@ def write_for_spreadsheets(source: Path, target: Path) -> None:
         file.detach()  # also writes out the buffered text
 
 
-def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Sequence[str]]]) -> None:
+def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[TextColumn]]) -> None:
     """Write a table from batches of columns. The file appears whole or not at all."""
     with whole_file(path, PUBLIC) as output:
-        file = TextIOWrapper(output, encoding="utf-8", newline="")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        for columns in batches:
-            writer.writerows(zip(*columns, strict=True))
-        file.detach()  # also writes out the buffered text
+        for columns in chain([of_one_row(header)], batches):
+            output.writelines(csv_pieces(columns))
+
+
+def of_one_row(texts: Sequence[str]) -> list[TextColumn]:
+    return [TextColumn.of_rows([text]) for text in texts]
+
+
+def csv_pieces(columns: Sequence[TextColumn]) -> Iterator[bytes]:
+    """Yield the rows of these columns as CSV. Every text of a column is quoted once, however many rows have it."""
+    is_alone = len(columns) == 1
+    joined = _with_neighbours([TextColumn(_quoted(column.texts, is_alone), column.places) for column in columns])
+    longest = sum(1 + max(map(len, column.texts), default=0) for column in joined)
+    step = max(1, _PIECE // longest)
+    texts = [np.array(column.texts, dtype=object) for column in joined]
+    for start in range(0, len(columns[0]), step):
+        cells = [own[column.places[start : start + step]].tolist() for own, column in zip(texts, joined, strict=True)]
+        yield ("\n".join(map(",".join, zip(*cells, strict=True))) + "\n").encode()
+
+
+def _with_neighbours(columns: Sequence[TextColumn]) -> list[TextColumn]:
+    """Join columns of few texts with their neighbours: a text for every combination, so that rows have fewer parts."""
+    found = [columns[0]]
+    for column in columns[1:]:
+        before, count = found[-1], len(column.texts)
+        if len(before.texts) * count <= _MOST_COMBINED:
+            texts = [f"{one},{other}" for one in before.texts for other in column.texts]
+            found[-1] = TextColumn(texts, before.places.astype(np.intp) * count + column.places)
+        else:
+            found.append(column)
+    return found
+
+
+def _quoted(texts: Sequence[str], is_alone: bool) -> Sequence[str]:
+    """Quote the texts that need it in a row of CSV, as `csv` does."""
+    whole = "".join(texts)
+    if not is_alone and not any(special in whole for special in _SPECIAL):
+        return texts
+    found = []
+    for text in texts:
+        line = StringIO()
+        csv.writer(line, lineterminator="\n").writerow([text] if is_alone else [text, "-"])
+        found.append(line.getvalue().removesuffix("\n" if is_alone else ",-\n"))
+    return found

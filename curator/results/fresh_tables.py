@@ -3,8 +3,6 @@
 It does not know HTTP, or how runs are published (`curator.results.publication`).
 """
 
-import csv
-import io
 import tempfile
 from collections.abc import Iterator
 from itertools import chain
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crypto.randomness import KEY_BYTES, Stream
+from curator.results.csv_files import csv_pieces, of_one_row
 from curator.results.publication import TABLE, load_knowledge, synthetic_labels
 from protocol.plan.terms import Terms
 from protocol.run.synthesis import published_terms
@@ -35,9 +34,9 @@ def published_chunks(path: Path) -> Iterator[bytes]:
 
 def fresh_csv(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator[bytes]:
     """Yield a new table as CSV, batch by batch. The whole table is never in memory or on disk."""
-    yield _csv_text([terms.schema.names])
+    yield from csv_pieces(of_one_row(terms.schema.names))
     for columns in synthetic_labels(terms, load_knowledge(folder, terms), rows, stream.take(KEY_BYTES)):
-        yield _csv_text(zip(*columns, strict=True))
+        yield from csv_pieces(columns)
 
 
 def published_parquet(folder: Path, terms: Terms) -> Iterator[bytes]:
@@ -66,9 +65,3 @@ def _parquet(folder: Path, terms: Terms, batches: Iterator[Any]) -> Iterator[byt
 
 def _schema(folder: Path, terms: Terms) -> Schema:
     return published_terms(terms, load_knowledge(folder, terms)).schema if terms.plan.edges else terms.schema
-
-
-def _csv_text(rows: object) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)  # type: ignore[arg-type]
-    return text.getvalue().encode()

@@ -34,6 +34,7 @@ from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_d
 from protocol.tables.coding import labels
 from protocol.tables.domain import Domain, FoundEdges, Merged
 from protocol.tables.marginal import Table
+from protocol.tables.text_column import TextColumn
 
 TABLE, NETWORK, TABLES, MANIFEST = "table.csv", "network.json", "tables.json", "manifest.json"
 REPORT, REPORT_PAGE = "report.json", "report.html"
@@ -79,7 +80,7 @@ def publish(
 
 def synthetic_labels(
     terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None = None
-) -> Iterator[list[list[str]]]:
+) -> Iterator[list[TextColumn]]:
     """Yield a synthetic table in batches of columns. The same seed gives the same table."""
     stream, schema = Stream.keyed(seed, "synthesis"), published_terms(terms, known).schema
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -16,26 +17,31 @@ import pyarrow.parquet
 
 from protocol.tables.attributes import AttributeBase, Boolean, Date, Datetime, Integer, Listed, Moment, Real
 from protocol.tables.schema import Schema
+from protocol.tables.text_column import TextColumn
 
 _MOST_DIGITS = 38  # of a decimal number in Parquet
+_TEXTS = pa.dictionary(pa.int32(), pa.string())
 _BLOCK = 1 << 19  # bytes of CSV that are read at once
 pa.set_memory_pool(pa.system_memory_pool())  # gives back what it no longer needs, and shares with Python
 
 
 def write_parquet(path: Path, schema: Schema, batches: Iterator[Any]) -> None:
-    """Write batches of columns of text, in the schema's order, with their types."""
+    """Write batches of columns of text, as dictionaries, in the schema's order, with their types."""
     typed = arrow_schema(schema)
     listed = [attribute.name for attribute in schema.attributes if isinstance(attribute, Listed)]
     with pyarrow.parquet.ParquetWriter(path, typed, compression="zstd", use_dictionary=listed) as writer:
         for texts in batches:
-            columns = [_typed(attribute, column) for attribute, column in zip(schema.attributes, texts, strict=True)]
+            columns = [
+                _typed(attribute, column.dictionary).take(column.indices)  # each text is read once
+                for attribute, column in zip(schema.attributes, texts, strict=True)
+            ]
             writer.write_batch(pa.record_batch(columns, schema=typed))
 
 
 def csv_batches(path: Path, schema: Schema) -> Iterator[Any]:
-    """Read a published table, batch by batch, as columns of text."""
+    """Read a published table, batch by batch, as columns of text for `write_parquet`."""
     texts = pyarrow.csv.ConvertOptions(
-        column_types=dict.fromkeys(schema.names, pa.string()), null_values=[], strings_can_be_null=False
+        column_types=dict.fromkeys(schema.names, _TEXTS), null_values=[], strings_can_be_null=False
     )
     reading = pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK)
     parsing = pyarrow.csv.ParseOptions(ignore_empty_lines=False)
@@ -44,9 +50,14 @@ def csv_batches(path: Path, schema: Schema) -> Iterator[Any]:
             yield batch.columns
 
 
-def text_batches(batches: Iterator[Sequence[Sequence[str]]]) -> Iterator[Any]:
-    """Turn batches of columns of Python's texts into those of `write_parquet`."""
-    return ([pa.array(column, pa.string()) for column in columns] for columns in batches)
+def text_batches(batches: Iterator[Sequence[TextColumn]]) -> Iterator[Any]:
+    """Turn batches of drawn columns into those of `write_parquet`."""
+    for columns in batches:
+        yield [_dictionary(column) for column in columns]
+
+
+def _dictionary(column: TextColumn) -> Any:
+    return pa.DictionaryArray.from_arrays(column.places.astype(np.int32), pa.array(column.texts, pa.string()))
 
 
 def arrow_schema(schema: Schema) -> Any:

@@ -91,6 +91,11 @@ MIGRATIONS: tuple[Migration, ...] = (
     _execute("ALTER TABLE offers ADD COLUMN rows_per_person BIGINT"),
     # 9: what a run's curator knows at its present step, so that another version asks the same
     _execute("ALTER TABLE runs ADD COLUMN knowledge BYTES"),
+    # 10: which runs are in the totals, so that a restart need not read all of them again
+    _execute(
+        "ALTER TABLE runs ADD COLUMN counted BIGINT NOT NULL DEFAULT 0",
+        "CREATE INDEX runs_by_counted ON runs (counted, state)",
+    ),
 )
 
 

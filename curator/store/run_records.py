@@ -125,6 +125,11 @@ def active_runs(db: Connection) -> list[RunRecord]:
     return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.state.in_(ACTIVE)).order_by(runs.c.id)))
 
 
+def uncounted_runs(db: Connection) -> list[RunRecord]:
+    """List the runs that are not in the stored totals, oldest first: those that are active, and the latest to end."""
+    return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.counted == 0).order_by(runs.c.id)))
+
+
 def active_runs_with(db: Connection, party: str) -> list[str]:
     """List the names of the active runs in which a party takes part, oldest first."""
     joined = select(runs.c.id).join(members, members.c.run == runs.c.id).where(members.c.party == party)
@@ -249,11 +254,15 @@ def events_after(db: Connection, run: str, after: int = 0) -> list[EventRecord]:
     return [EventRecord(**{**row, "data": json.loads(row["data"])}) for row in db.execute(found).mappings()]
 
 
+def recall(db: Connection, name: str) -> str | None:
+    return db.execute(select(meta.c.value).where(meta.c.name == name)).scalar_one_or_none()
+
+
 def remember(db: Connection, name: str, value: str) -> str:
     """Return the value of this name, after storing the given value if there was none."""
-    found = db.execute(select(meta.c.value).where(meta.c.name == name)).scalar_one_or_none()
+    found = recall(db, name)
     if found is not None:
-        return str(found)
+        return found
     db.execute(insert(meta).values(name=name, value=value))
     return value
 

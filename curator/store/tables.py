@@ -27,8 +27,8 @@ WRITING = "subn_writing"  # execution option of connections that will write
 metadata = MetaData()
 
 
-def _needed(name: str, kind: Any) -> Column[Any]:
-    return Column(name, kind, nullable=False)
+def _needed(name: str, kind: Any, usual: str | None = None) -> Column[Any]:
+    return Column(name, kind, nullable=False, server_default=usual)
 
 
 meta = Table("meta", metadata, Column("name", Text, primary_key=True), _needed("value", Text))
@@ -119,7 +119,9 @@ runs = Table(
     Column("secret", LargeBinary),  # sealed under the master key; NULL when the run is over
     Column("knowledge", LargeBinary),  # at the beginning of the present step; NULL while parties join, and at the end
     Column("outputs", Text),  # SHA-256 of every published file, when the run has finished
+    _needed("counted", BigInteger, "0"),  # 1 if it is over and in the totals (`curator.operations.run_totals`)
     Index("runs_by_state", "state"),
+    Index("runs_by_counted", "counted", "state"),
 )
 
 members = Table(

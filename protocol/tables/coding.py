@@ -21,6 +21,7 @@ from protocol.tables.domain import Codes
 from protocol.tables.fields import FieldReader
 from protocol.tables.kinds.attribute import ABOVE, BELOW, EARLY, LATE, POINT, WHAT
 from protocol.tables.schema import Schema
+from protocol.tables.text_column import TextColumn
 
 Rule = Literal["refuse", "clamp", "missing"]
 
@@ -175,7 +176,7 @@ def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
     return [np.concatenate(parts.pop(0)) for _ in schema.attributes]
 
 
-def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[list[str]]:
+def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[TextColumn]:
     """The text of every code, by attribute; a number or a date is drawn from its category."""
     columns = zip(schema.attributes, codes, strict=True)
     return [attribute.texts(column, stream) for attribute, column in columns]

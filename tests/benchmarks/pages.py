@@ -1,4 +1,4 @@
-"""The operator's pages: how long a full list of runs takes, and what an open page of a moving run costs the curator.
+"""The operator's pages and lists with very many runs, metrics after a restart, and what an open page costs a curator.
 
 It does not know thresholds: it prints figures.
 """
@@ -11,24 +11,39 @@ from threading import Thread
 
 import httpx
 
+from curator.operations.run_totals import RunFigures
 from curator.store import run_records
+from curator.store.store import Store
+from curator.store.tables import events, members, replies, runs
 from tests.support.api import served
 from tests.support.curator import Desk
 
-_RUNS, _PAGES, _SECONDS, _EVENTS_EVERY = 500, 10, 20.0, 0.2
-_TIMES = 20
+_RUNS, _PAGES, _SECONDS, _EVENTS_EVERY = 5000, 10, 20.0, 0.2
+_TIMES, _BY_KEY = 10, ("/v1/runs", "/v1/parties", "/metrics")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         desk = Desk(Path(folder))
-        run = desk.run(noise="distributed")
-        _copies(desk, run)
-        with served(desk) as (url, key), httpx.Client(base_url=url, timeout=60) as http:
+        ended, run = desk.run("ended", noise="distributed"), desk.run(noise="distributed")
+        desk.finish(ended)
+        _copies(desk, ended)
+        _scrapes(desk)
+        with served(desk) as (url, key), httpx.Client(base_url=url, timeout=600) as http:
             http.post("/sign-in", data={"key": key})
-            print(f"{'page':28} {'median ms':>10} {'worst ms':>10} {'kB':>8}")
-            for path in ("/runs", f"/runs/{run}", "/plan", "/parties"):
-                _time(http, path)
+            bearer = {"Authorization": f"Bearer {key}"}
+            print(f"\n{'page':28} {'first ms':>10} {'median ms':>10} {'worst ms':>10} {'kB':>8}")
+            for path in (
+                "/runs",
+                f"/runs/{run}",
+                "/plan",
+                "/parties",
+                "/schemas",
+                "/v1/runs",
+                "/v1/parties",
+                "/metrics",
+            ):
+                _time(http, path, bearer if path in _BY_KEY else {})
             idle = _moving(desk, run, http, 0)
             busy = _moving(desk, run, http, _PAGES)
         print(f"\na run with an event every {_EVENTS_EVERY} s: {100 * (busy - idle) / _PAGES:.2f} % of a processor per "
@@ -37,22 +52,34 @@ def main() -> None:
 
 
 def _copies(desk: Desk, run: str) -> None:
-    """Half a thousand more runs in the store."""
+    """Thousands of copies of an ended run in the store, with its answers and events."""
     with desk.store.writing() as db:
-        row = dict(db.execute(run_records.runs.select().where(run_records.runs.c.id == run)).mappings().one())
-        ended = row | {"state": "cancelled", "culprit": "operator", "reason": "not needed any more"}
-        copies = [ended | {"id": f"00000000000{n:04}-copy", "idempotency_key": f"copy {n}"} for n in range(_RUNS)]
-        db.execute(run_records.runs.insert(), copies)
+        for table, column in ((runs, "id"), (members, "run"), (replies, "run"), (events, "run")):
+            rows = [dict(row) for row in db.execute(table.select().where(table.c[column] == run)).mappings()]
+            for number in range(_RUNS):
+                own = {column: f"00000000000{number:04}-copy"}
+                key = {"idempotency_key": f"copy {number}"} if table is runs else {}
+                db.execute(table.insert(), [row | own | key for row in rows])
 
 
-def _time(http: httpx.Client, path: str) -> None:
+def _scrapes(desk: Desk) -> None:
+    """The runs' part of the metrics: when nothing was counted before, and by a process that has just begun."""
+    for what in ("the first time ever", "the first time after a restart"):
+        store = Store.open(desk.settings.store_url)
+        begun = time.perf_counter()
+        RunFigures(store).read(desk.clock())
+        print(f"totals of {_RUNS:,} runs, {what}: {1000 * (time.perf_counter() - begun):,.0f} ms")
+        store.close()
+
+
+def _time(http: httpx.Client, path: str, headers: dict[str, str]) -> None:
     took, size = [], 0
     for _ in range(_TIMES):
         begun = time.perf_counter()
-        size = len(http.get(path).raise_for_status().content)
+        size = len(http.get(path, headers=headers).raise_for_status().content)
         took.append(1000 * (time.perf_counter() - begun))
-    print(f"{path.replace(path[6:], '...') if path.count('/') > 1 else path:28} {median(took):10.1f} {max(took):10.1f} "
-          f"{size / 1000:8.1f}")  # fmt: skip
+    name = path.replace(path[6:], "...") if path.startswith("/runs/") else path
+    print(f"{name:28} {took[0]:10.1f} {median(took):10.1f} {max(took):10.1f} {size / 1000:8.1f}")
 
 
 def _moving(desk: Desk, run: str, http: httpx.Client, pages: int) -> float:

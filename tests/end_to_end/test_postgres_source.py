@@ -134,7 +134,7 @@ def test_the_example_over_omop_gives_one_row_for_each_person(url):
 def texts(schema, columns, name):
     """The texts of the categories of a column."""
     (attribute,) = (one for one in schema.attributes if one.name == name)
-    return attribute.texts(columns[name], Stream.keyed(b"texts"))
+    return [*attribute.texts(columns[name], Stream.keyed(b"texts"))]
 
 
 def test_the_example_over_omop_raises_no_doubt():

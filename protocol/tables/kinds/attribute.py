@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, StrictStr, model_validator
 
 from crypto.randomness import Stream
+from protocol.tables.text_column import TextColumn
 
 LARGEST_DOMAIN = 65_536
 LONGEST_NAME = 200  # characters
@@ -124,7 +125,7 @@ class AttributeBase(BaseModel, ABC):
         """Make the function that finds the categories of texts not in `spelled`, or their classes of bad values."""
 
     @abstractmethod
-    def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:
+    def texts(self, codes: NDArray[Any], stream: Stream) -> TextColumn:
         """Write a text for every code; a number or a date is drawn from its category."""
 
     @abstractmethod

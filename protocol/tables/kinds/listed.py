@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -28,6 +27,7 @@ from protocol.tables.kinds.attribute import (
     first_duplicate,
     quoted,
 )
+from protocol.tables.text_column import TextColumn
 
 
 class Listed(AttributeBase):
@@ -51,9 +51,8 @@ class Listed(AttributeBase):
     def reading(self, decimal: str = POINT) -> Reading:  # noqa: ARG002 - values are read as they are written
         return partial(each_read, lambda text: UNLISTED if text else EMPTY)
 
-    def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:  # noqa: ARG002 - nothing is drawn
-        names = np.array([*self.written, *self.missing[:1]], dtype=object)
-        return list(names[codes])
+    def texts(self, codes: NDArray[Any], stream: Stream) -> TextColumn:  # noqa: ARG002 - nothing is drawn
+        return TextColumn([*self.written, *self.missing[:1]], codes)
 
     def labels_of_categories(self) -> list[str]:
         return [*self.written, *[MISSING_LABEL] * bool(self.missing)]

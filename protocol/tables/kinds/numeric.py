@@ -8,7 +8,7 @@ rational edges. A bin holds its lower edge, and the last bin holds the largest v
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated
@@ -112,6 +112,11 @@ class Numeric(Ranged):
 
     def written_value(self, number: int) -> str:
         return fixed_point(number * self._units, self.places)
+
+    def written_values(self, numbers: Iterable[int]) -> list[str]:
+        if self.places:
+            return super().written_values(numbers)
+        return [*map(str, numbers)] if self._units == 1 else [str(number * self._units) for number in numbers]
 
     def label_of_bin(self, index: int) -> str:
         first, end = self.cuts[index], self.cuts[index + 1]

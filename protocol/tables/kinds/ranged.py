@@ -8,7 +8,7 @@ Values are exact, so that every machine puts a value into the same bin. A bin ho
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from protocol.tables.kinds.attribute import MISSING_LABEL, AttributeBase
 from protocol.tables.kinds.slopes import offsets_in_bins, slopes
+from protocol.tables.text_column import TextColumn
 
 MOST_IN_BIN = 1 << 63
+_MOST_KEPT = 1 << 17  # texts of an attribute; of more, each row's is written anew
 
 
 class Ranged(AttributeBase):
@@ -38,6 +40,9 @@ class Ranged(AttributeBase):
     def written_value(self, number: int) -> str:
         """Write the value with this number in the grid."""
 
+    def written_values(self, numbers: Iterable[int]) -> list[str]:
+        return [*map(self.written_value, numbers)]
+
     @abstractmethod
     def label_of_bin(self, index: int) -> str:
         """Name a bin for people."""
@@ -50,17 +55,25 @@ class Ranged(AttributeBase):
         """The bin of a value between the first and the last edge."""
         return min(bisect_right(self.cuts, value) - 1, self.categories - 1)
 
-    def texts(self, codes: NDArray[Any], stream: Stream) -> list[str]:
+    def texts(self, codes: NDArray[Any], stream: Stream) -> TextColumn:
         first, held = self.grid
         rises = slopes(np.bincount(codes, minlength=self.categories)[: self.categories], np.array(held, np.float64))
         if self.missing:
             first, held, rises = [*first, 0], [*held, 1], np.append(rises, 0.0)
         offsets = offsets_in_bins(np.array(held, dtype=np.uint64)[codes], rises[codes], stream)
-        nothing, write = self.categories, self.written_value
-        return [
-            self.missing[0] if code == nothing else write(first[code] + offset)
-            for code, offset in zip(codes.tolist(), offsets.tolist(), strict=True)
-        ]
+        if sum(held) <= _MOST_KEPT:
+            before = np.cumsum([0, *held[:-1]])
+            return TextColumn(self._written, before[codes] + offsets.astype(np.int64))
+        pairs = zip(codes.tolist(), offsets.tolist(), strict=True)
+        texts = self.written_values([first[code] + offset for code, offset in pairs])
+        rows = np.arange(len(texts))
+        return TextColumn([*texts, *self.missing[:1]], np.where(codes == self.categories, len(texts), rows))
+
+    @cached_property
+    def _written(self) -> list[str]:
+        """Every value that can be written, bin after bin, and how a missing value is written."""
+        values = (first + offset for first, held in zip(*self.grid, strict=True) for offset in range(held))
+        return [*self.written_values(values), *self.missing[:1]]
 
     def labels_of_categories(self) -> list[str]:
         return [*map(self.label_of_bin, range(self.categories)), *[MISSING_LABEL] * bool(self.missing)]

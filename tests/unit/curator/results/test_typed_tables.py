@@ -17,12 +17,13 @@ import pytest
 from crypto.randomness import Stream
 from curator.operator.frames import frame_of
 from curator.results.codebook import codebook_csv, codebook_html
-from curator.results.csv_files import write_table
+from curator.results.csv_files import of_one_row, write_table
 from curator.results.typed_tables import csv_batches, text_batches, write_parquet
 from protocol.errors import OperatorError
 from protocol.tables.batches import batched
 from protocol.tables.coding import Coder, labels
 from protocol.tables.schema import Schema
+from protocol.tables.text_column import TextColumn
 
 SCHEMA = Schema.parse(
     {
@@ -46,16 +47,17 @@ ROWS = 3000
 
 
 @pytest.fixture(scope="module")
-def texts() -> list[list[str]]:
+def texts() -> list[TextColumn]:
     codes = [(np.arange(ROWS) % attribute.size).astype(attribute.code_type) for attribute in SCHEMA.attributes]
     return labels(SCHEMA, codes, Stream.keyed(b"typed"))
 
 
 @pytest.fixture(scope="module", params=["drawn", "published"])
-def path(request: Any, texts: list[list[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(request: Any, texts: list[TextColumn], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tables")
     write_table(folder / "t.csv", SCHEMA.names, [texts])
-    drawn = text_batches(iter([[column[:999] for column in texts], [column[999:] for column in texts]]))
+    parts = (slice(999), slice(999, None))
+    drawn = text_batches([TextColumn(one.texts, one.places[part]) for one in texts] for part in parts)
     batches = drawn if request.param == "drawn" else csv_batches(folder / "t.csv", SCHEMA)
     write_parquet(folder / "t.parquet", SCHEMA, batches)
     return folder / "t.parquet"
@@ -132,7 +134,7 @@ def test_more_digits_than_parquet_holds_become_floats(tmp_path):
     wide = {"name": "x", "kind": "real", "min": 0, "max": 10**18, "bins": 9000, "step": 0.001}
     fine = {"name": "y", "kind": "real", "min": 0, "max": 1, "bins": 2, "decimals": 18}
     schema = Schema.parse({"attributes": [wide, fine]})
-    write_parquet(tmp_path / "t.parquet", schema, text_batches(iter([[["1.5"], ["0.000000000000000001"]]])))
+    write_parquet(tmp_path / "t.parquet", schema, text_batches(iter([of_one_row(["1.5", "0.000000000000000001"])])))
     types = [field.type for field in pa.parquet.read_schema(tmp_path / "t.parquet")]
     assert types == [pa.decimal128(22, 3), pa.decimal128(19, 18)]
 
