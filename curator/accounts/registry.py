@@ -3,7 +3,7 @@
 It does not know runs or HTTP. Callers have been authenticated before (`curator.accounts.authentication`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -27,6 +27,7 @@ CODE_LIFE_MS = 24 * 3600 * 1000
 RESERVED_NAMES = ("curator", "operator", "the parties")  # named as the culprit of an ended run, but not parties
 _SECRET_BYTES = 32
 _CODE_BYTES = 15
+_MOST_NAMED = 10  # offers in a refusal
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,8 @@ class Registry:
         wanted = (
             names if names is not None else [name for name in known if known[name].revoked is None and name in newest]
         )
+        if not wanted:
+            raise PlanError(_nobody_offers(schema_hash, self.offers(), known))
         for name in wanted:
             if name not in known or known[name].revoked is not None:
                 raise PlanError(f"no party {name!r} is enrolled here, or its enrolment was revoked: enrol it first")
@@ -217,6 +220,16 @@ class Registry:
             )
             for name in wanted
         ]
+
+
+def _nobody_offers(schema_hash: str, found: Sequence[OfferRecord], known: Mapping[str, PartyRecord]) -> str:
+    """Say that there is nobody to plan with, and which schemas the parties offer instead."""
+    others = [f"{one.party} {one.schema_hash[:12]}..." for one in found if known[one.party].revoked is None]
+    offered = "; ".join(others[:_MOST_NAMED]) + ("; and more" if len(others) > _MOST_NAMED else "")
+    return (
+        f"no party offers rows of the schema {schema_hash[:12]}... (offered: {offered or 'nothing yet'}): wait until "
+        "`subn parties list` shows offers of it, then plan again"
+    )
 
 
 def hashed(secret: str) -> str:

@@ -170,7 +170,7 @@ def _check_enrolment(name: str, url: str) -> None:
         field = str(error.errors()[0]["loc"][0])
         wrong = {"name": f"--name {name!r}", "url": f"--curator {url!r}"}[field]
         raise SettingsError(
-            f"{wrong} is not valid: expected a name, and a URL such as https://curator.example"
+            f"{wrong} is not valid: expected a name, and a URL such as https://curator.example:8460"
         ) from None
 
 

@@ -258,3 +258,17 @@ def test_members_are_those_asked_for_in_their_order(registry):
     assert "revoked" in refused(lambda: registry.members(BITS.hash, ["a"]), PlanError)
     assert "no party 'x'" in refused(lambda: registry.members(BITS.hash, ["x"]), PlanError)
     assert "b offers no rows of the schema" in refused(lambda: registry.members(MIXED.hash, ["b"]), PlanError)
+
+
+def test_a_schema_that_nobody_offers_is_told_with_what_is_offered(registry):
+    registry.add_schema(MIXED)
+    text = refused(lambda: registry.members(MIXED.hash, None), PlanError)
+    assert f"no party offers rows of the schema {MIXED.hash[:12]}... (offered: nothing yet)" in text
+    assert "subn parties list" in text
+    other = Schema.parse({"attributes": [{"name": "a", "kind": "boolean"}]})
+    for number, name in enumerate(("north", "gone")):
+        enrol(registry, name, number)
+        registry.offer(name, "patients", other, 10)
+    registry.revoke("gone")
+    text = refused(lambda: registry.members(MIXED.hash, None), PlanError)
+    assert f"(offered: north {other.hash[:12]}...)" in text
