@@ -3,7 +3,19 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ("sampler", "scoring", "covering", "synthesis_speed", "secure_sum", "costs", "service", "pages", "numbers")
+BENCHMARKS = (
+    "sampler",
+    "scoring",
+    "covering",
+    "synthesis_speed",
+    "secure_sum",
+    "costs",
+    "service",
+    "pages",
+    "numbers",
+    "wide",
+    "writing",
+)
 
 
 def main(names: list[str]) -> None:
