@@ -14,7 +14,7 @@ from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.options import PLAN_OPTIONS
 
-MOST_PARTIES = 20
+MOST_PARTIES = 50
 _OPTIONS = ("method", "preset", "noise")
 
 

@@ -24,8 +24,8 @@ from curator.store.tables import parties, runs
 from protocol.messages.run_states import RunStateName
 
 _SCHEMA_DIGITS = 12
-_TOTALS = "totals of ended runs"
-_AT_ONCE = 100  # runs counted in one transaction, so that nobody waits for the store
+TOTALS = "totals of ended runs"
+AT_ONCE = 100  # runs counted in one transaction, so that nobody waits for the store
 Labels = tuple[str, ...]
 
 
@@ -82,20 +82,20 @@ class RunFigures:
         """Add the runs that have ended since the last time to the stored totals, some in each transaction."""
         with self._store.reading() as db:
             ended = [record for record in records.uncounted_runs(db) if not record.is_active]
-        for start in range(0, len(ended), _AT_ONCE):
+        for start in range(0, len(ended), AT_ONCE):
             with self._store.writing() as db:
                 totals = _totals(db)
-                for record in ended[start : start + _AT_ONCE]:
-                    _add(totals, db, record, record.updated)
+                for record in ended[start : start + AT_ONCE]:
+                    count_run(totals, db, record, record.updated)
                     records.change_run(db, record.id, counted=1)
-                records.remember(db, _TOTALS, "")
-                records.correct(db, _TOTALS, totals.text())
+                records.remember(db, TOTALS, "")
+                records.correct(db, TOTALS, totals.text())
 
 
 def _figures(db: Connection, now: int) -> Figures:
     found = _totals(db)
     for record in records.uncounted_runs(db):
-        _add(found, db, record, now if record.is_active else record.updated)
+        count_run(found, db, record, now if record.is_active else record.updated)
     by_state = select(runs.c.state, func.count()).group_by(runs.c.state)
     counted: dict[str, int] = {state: int(count) for state, count in db.execute(by_state)}
     found.states = {(state,): counted.get(state, 0) for state in get_args(RunStateName)}
@@ -108,10 +108,10 @@ _SEEN = select(parties.c.name, parties.c.last_seen).where(parties.c.last_seen.is
 
 def _totals(db: Connection) -> Figures:
     """The stored totals of the runs that were counted."""
-    return Figures.parse(records.recall(db, _TOTALS) or "{}")
+    return Figures.parse(records.recall(db, TOTALS) or "{}")
 
 
-def _add(figures: Figures, db: Connection, record: RunRecord, end: int) -> None:
+def count_run(figures: Figures, db: Connection, record: RunRecord, end: int) -> None:
     replies, events = records.replies_of_run(db, record.id), records.events_after(db, record.id)
     method = str(json.loads(record.plan)["method"])
     stages = {event.data["step"]: str(event.data["stage"]) for event in events if event.kind == "step"}

@@ -23,8 +23,8 @@ from protocol.tables.batches import Batch, Row
 from protocol.tables.spreadsheets import as_text
 from protocol.tables.text_column import TextColumn
 
-_PIECE = 1 << 23  # characters of rows that are made at once, at most
-_MOST_COMBINED = 1 << 12  # combinations of the texts of neighbouring columns
+PIECE = 1 << 23  # characters of rows that are made at once, at most
+MOST_COMBINED = 1 << 12  # combinations of the texts of neighbouring columns
 _SPECIAL = (",", '"', "\n", "\r")
 
 
@@ -91,7 +91,7 @@ def csv_pieces(columns: Sequence[TextColumn]) -> Iterator[bytes]:
     is_alone = len(columns) == 1
     joined = _with_neighbours([TextColumn(_quoted(column.texts, is_alone), column.places) for column in columns])
     longest = sum(1 + max(map(len, column.texts), default=0) for column in joined)
-    step = max(1, _PIECE // longest)
+    step = max(1, PIECE // longest)
     texts = [np.array(column.texts, dtype=object) for column in joined]
     for start in range(0, len(columns[0]), step):
         cells = [own[column.places[start : start + step]].tolist() for own, column in zip(texts, joined, strict=True)]
@@ -103,7 +103,7 @@ def _with_neighbours(columns: Sequence[TextColumn]) -> list[TextColumn]:
     found = [columns[0]]
     for column in columns[1:]:
         before, count = found[-1], len(column.texts)
-        if len(before.texts) * count <= _MOST_COMBINED:
+        if len(before.texts) * count <= MOST_COMBINED:
             texts = [f"{one},{other}" for one in before.texts for other in column.texts]
             found[-1] = TextColumn(texts, before.places.astype(np.intp) * count + column.places)
         else:

@@ -284,7 +284,20 @@ def _strength(terms: Terms, source: _Source, parent: int, child: int) -> float:
     if not any(table.covers(family.variables, terms.domain) for table in tables):
         return 0.0  # a graphical model also links pairs without a table of their own
     table = family_table(family, tables, terms.domain)
-    return mutual_information(project_to_simplex(table.counts, source.rows))
+    counts = project_to_simplex(table.counts, source.rows)
+    return max(0.0, mutual_information(counts) - _bits_of_noise(counts, table.variance))
+
+
+def _bits_of_noise(counts: NDArray[np.float64], variance: float) -> float:
+    """The mutual information that noise alone adds on average, to second order; at most that of cells as large as it.
+
+    A cell in which e rows are expected adds variance / 2e to it, as share of the rows and in natural units.
+    """
+    levels = [counts.sum(axis=axis) for axis in (1, 0)]
+    expected = np.outer(*levels) / counts.sum()
+    free: float = math.prod(1 - 1 / size for size in counts.shape)
+    added = float((variance / (2 * np.maximum(expected, math.sqrt(variance)))).sum())
+    return free * added / (float(counts.sum()) * math.log(2))
 
 
 # Guidance

@@ -36,7 +36,7 @@ _ALIKE: Mapping[str, Any] = {  # types of duckdb and of pyarrow that hold the sa
     "DATE": pa.date32(),
     "TIMESTAMP": pa.timestamp("us"),
 }
-_CELLS = 1 << 22  # of a batch; each takes a few bytes
+CELLS = 1 << 22  # of a batch; each takes a few bytes
 _BUFFER = 1 << 20  # bytes of a column that are read at once, so that no group of rows is held whole
 
 Connection = duckdb.DuckDBPyConnection
@@ -56,7 +56,7 @@ def parquet_table(path: Path, wanted: set[str] | None, spelling: Callable[[str],
             described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
             types = {name: str(kind) for name, kind, *_ in described if wanted is None or name in wanted}
             spellers = {name: spelling(name) for name in types}
-            file = _file(path, types)
+            file = file_by_columns(path, types)
             if file is None:
                 batches = batched(_rows(connection, path, types, spellers), len(types))
             else:
@@ -69,7 +69,7 @@ def parquet_table(path: Path, wanted: set[str] | None, spelling: Callable[[str],
 # By columns
 
 
-def _file(path: Path, types: Mapping[str, str]) -> Any:
+def file_by_columns(path: Path, types: Mapping[str, str]) -> Any:
     """Open the file for pyarrow, or return None if it may not understand a column as duckdb does."""
     schema = pyarrow.parquet.read_schema(path)
     for name, kind in types.items():
@@ -99,7 +99,7 @@ def _batches(
 
 
 def _rows_of_batch(columns: int) -> int:
-    return max(1, _CELLS // max(columns, 1))
+    return max(1, CELLS // max(columns, 1))
 
 
 def _column(connection: Connection, values: Any, is_typed: bool, spell: Speller) -> Column:

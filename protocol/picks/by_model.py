@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 
 NOTHING: Variables = (0,)  # a variable alone: nothing is measured
 REFERENCE_ROWS = 1 << 17
-_BUILT_ANEW = 1 << 14  # variables in all models that are built anew before one pick, which takes a tenth of a second
+BUILT_ANEW = 1 << 14  # variables in all models that are built anew before one pick, which takes a tenth of a second
 _STEPS_PER_ROW = 1024  # of the grid of scores
 _WORTH = 0.5  # of the measured table's noise; a model keeps less noise than its tables hold (found on Adult)
 
@@ -131,7 +131,7 @@ def admissible(
     new = [one for one in among if one not in held]
     grown = _grown(graph, new)
     large = sorted((one for one in new if grown[one] > numbers), key=grown.__getitem__)
-    most = _BUILT_ANEW // len(sizes)
+    most = BUILT_ANEW // len(sizes)
     refused = {*large[most:], *(one for one in large[:most] if graph.joined(one).cells > numbers)}
     return [one for one in new if one not in refused]
 

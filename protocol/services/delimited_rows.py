@@ -71,7 +71,7 @@ class DelimitedRows:
 
     def _by_columns(self, block: bytes) -> Batch | None:
         """Split a plain block; return None if it is not."""
-        if not _is_plain(block, self._dialect, len(self.header)):
+        if not is_plain(block, self._dialect, len(self.header)):
             return None
         wanted = [place for place, name in enumerate(self.header) if self._wanted is None or name in self._wanted]
         batch = _split(block, self._dialect, len(self.header), wanted)
@@ -160,7 +160,7 @@ def _has_lone_return(block: bytes) -> bool:
 # Plain blocks
 
 
-def _is_plain(block: bytes, dialect: Dialect, width: int) -> bool:
+def is_plain(block: bytes, dialect: Dialect, width: int) -> bool:
     signs = dialect.delimiter + dialect.quote
     if not signs.isascii() or len({*signs, "\r", "\n"}) < len(signs) + 2 or b"\0" in block or _has_lone_return(block):
         return False

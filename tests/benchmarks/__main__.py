@@ -14,6 +14,8 @@ BENCHMARKS = (
     "pages",
     "numbers",
     "rows_in",
+    "wide",
+    "writing",
 )
 
 

@@ -37,6 +37,18 @@ def made_table(family: str, seed: int) -> DividedTable:
     return DividedTable(_schema(shape.sizes), coded, [])
 
 
+def wide_table(count: int, most: int, rows: int) -> DividedTable:
+    """Return a table of very many attributes of 2 to `most` categories, which depend on eight hidden numbers."""
+    draw = np.random.default_rng([count, most])
+    sizes, hidden = tuple(int(size) for size in draw.integers(2, most + 1, count)), draw.normal(size=(rows, 8))
+    columns = []
+    for size in sizes:
+        value = hidden @ (draw.normal(size=8) * (draw.random(8) < 0.3)) + draw.normal(size=rows)
+        edges = np.sort(draw.normal(size=size - 1)) * value.std()
+        columns.append(np.searchsorted(edges, value).astype(np.min_scalar_type(size - 1)))
+    return DividedTable(_schema(sizes), columns, [])
+
+
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "tuning": ("none", "hidden"),
     "other": ("chain", "numbers", "star", "none"),

@@ -115,8 +115,8 @@ def test_a_hospital_that_dies_ends_the_demonstration_at_once(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--parties", "1"], "takes 2 to 20"),
-        (["--parties", "21"], "takes 2 to 20"),
+        (["--parties", "1"], "takes 2 to 50"),
+        (["--parties", "51"], "takes 2 to 50"),
         (["--epsilon", "much"], "--epsilon: expected an exact number"),
         (["--out", "."], "is not empty"),
     ],

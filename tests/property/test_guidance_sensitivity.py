@@ -109,9 +109,9 @@ def test_a_pair_has_room_where_the_model_can_grow_or_a_new_one_is_small_enough(s
 
 
 def test_of_many_pairs_those_that_need_the_least_growth_are_built_anew(monkeypatch):
-    monkeypatch.setattr(by_model, "_BUILT_ANEW", 5)
+    monkeypatch.setattr(by_model, "BUILT_ANEW", 5)
     ring = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]  # a chord makes no larger cliques than the model's own
     every = list(itertools.combinations(range(5), 2))
     assert len(admissible((2,) * 5, ring, every, 24)) == 3
-    monkeypatch.setattr(by_model, "_BUILT_ANEW", 15)
+    monkeypatch.setattr(by_model, "BUILT_ANEW", 15)
     assert len(admissible((2,) * 5, ring, every, 24)) == 5

@@ -192,7 +192,7 @@ def test_a_table_means_the_same_by_columns_and_by_rows(tmp_path_factory, data, r
     with blocks_of(block):
         by_columns = outcome(folder, source)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(delimited_rows, "_is_plain", lambda *_: False)
+            patch.setattr(delimited_rows, "is_plain", lambda *_: False)
             assert by_columns == outcome(folder, source)
 
 
@@ -284,9 +284,9 @@ def test_a_parquet_file_means_the_same_by_columns_and_by_rows(tmp_path_factory, 
         file.write_table(table, row_group_size=group)
     source = Dataset.model_validate({"source": "t.parquet", "schema": "s.json", "epsilon_total": "1"} | rules)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet, "_CELLS", rows * len(table.schema))
+        patch.setattr(parquet, "CELLS", rows * len(table.schema))
         by_columns = outcome(folder, source, TYPED)
-        patch.setattr(parquet, "_file", lambda *_: None)
+        patch.setattr(parquet, "file_by_columns", lambda *_: None)
         assert by_columns == outcome(folder, source, TYPED)
 
 

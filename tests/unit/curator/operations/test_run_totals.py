@@ -26,13 +26,13 @@ def desk(tmp_path):
 @pytest.fixture
 def read(monkeypatch):
     """The runs that are read one by one."""
-    found, add = [], run_totals._add
+    found, add = [], run_totals.count_run
 
     def added(figures, db, record, end):
         found.append(record.state)
         add(figures, db, record, end)
 
-    monkeypatch.setattr(run_totals, "_add", added)
+    monkeypatch.setattr(run_totals, "count_run", added)
     return found
 
 
@@ -58,7 +58,7 @@ def _forget(desk):
     """Make the store as it was before its runs were counted."""
     with desk.store.writing() as db:
         db.execute(runs.update().values(counted=0))
-        correct(db, run_totals._TOTALS, "{}")
+        correct(db, run_totals.TOTALS, "{}")
 
 
 def test_where_nothing_can_be_stored_the_figures_are_the_same(desk, read, monkeypatch):
@@ -73,5 +73,5 @@ def test_where_nothing_can_be_stored_the_figures_are_the_same(desk, read, monkey
 def test_many_ends_are_counted_in_portions(desk, monkeypatch):
     expected = RunFigures(desk.store).read(desk.clock())
     _forget(desk)
-    monkeypatch.setattr(run_totals, "_AT_ONCE", 1)
+    monkeypatch.setattr(run_totals, "AT_ONCE", 1)
     assert RunFigures(desk.store).read(desk.clock()) == expected

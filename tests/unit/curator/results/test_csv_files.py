@@ -35,13 +35,13 @@ def test_rows_are_written_as_by_csv(piece, combined, columns):
     expected = io.StringIO(newline="")
     csv.writer(expected, lineterminator="\n").writerows(zip(*columns, strict=True))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_files, "_PIECE", piece)
-        patch.setattr(csv_files, "_MOST_COMBINED", combined)
+        patch.setattr(csv_files, "PIECE", piece)
+        patch.setattr(csv_files, "MOST_COMBINED", combined)
         assert b"".join(csv_pieces(columns)) == expected.getvalue().encode()
 
 
 def test_a_piece_of_rows_is_bounded_however_many_columns_there_are(monkeypatch):
-    monkeypatch.setattr(csv_files, "_PIECE", 1000)
+    monkeypatch.setattr(csv_files, "PIECE", 1000)
     columns = [TextColumn(["x" * 9, "y"], np.arange(500) % 2)] * 30
     assert max(map(len, csv_pieces(columns))) <= 1000
 
@@ -52,6 +52,6 @@ def test_numbers_are_written_the_same_whether_their_texts_are_kept_or_not(monkey
     column = kind(kind=kind.__name__.lower(), name="x", min=-30, max=60, bins=5, missing=("NA",), **fields)
     codes = np.arange(300) % 6
     kept = [*column.texts(codes, Stream.keyed(b"x"))]
-    monkeypatch.setattr(ranged, "_MOST_KEPT", 0)
+    monkeypatch.setattr(ranged, "MOST_KEPT", 0)
     assert [*column.texts(codes, Stream.keyed(b"x"))] == kept
     assert [code for code, text in zip(codes, kept, strict=True) if text == "NA"] == [5] * 50

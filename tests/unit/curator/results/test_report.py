@@ -72,7 +72,21 @@ def test_the_error_of_a_pair_follows_from_its_best_table(bits):
 def test_the_strength_of_an_edge_is_what_its_ends_share(bits):
     (edge,) = analysis(*bits, drawn(bits[0]))["edges"]
     entropy = -(2 / 3 * math.log2(2 / 3) + 1 / 3 * math.log2(1 / 3))
-    assert edge == {"parent": "a", "child": "b", "bits": pytest.approx(entropy, abs=1e-6), "networks": 1}
+    cells = (40 * 40 / 60, 40 * 20 / 60, 20 * 40 / 60, 20 * 20 / 60)  # as many rows are expected if they shared nothing
+    noise = sum(3 / (2 * rows) for rows in cells) / 4 / (60 * math.log(2))  # a quarter of a cell's noise is free
+    assert edge == {"parent": "a", "child": "b", "bits": pytest.approx(entropy - noise, abs=1e-6), "networks": 1}
+
+
+def test_what_noise_alone_explains_is_mostly_no_strength_of_an_edge(bits):
+    terms, _ = bits
+    random, families = np.random.default_rng(4), (Family(0), Family(1, (0,)), *map(Family, (2, 3, 4)))
+    strengths = []
+    for _ in range(60):
+        table = Table((1, 0), 15 + random.normal(size=(2, 2)) * 3, 9.0)
+        singles = [Table((v,), np.array([30, 30]), 9.0) for v in range(5)]
+        (edge,) = analysis(terms, known_of(terms, table, *singles, families=families), drawn(terms))["edges"]
+        strengths.append(edge["bits"])
+    assert np.median(strengths) == 0
 
 
 def test_groups_stand_out_of_the_noise_of_the_model_cells(bits):

@@ -107,7 +107,8 @@ def test_rules_by_column_are_read(home):
         (
             "methods = ",
             "methods = [1]  # ",
-            "policy.methods.0: found 1, expected 'dp-subn', 'guided', 'privbayes', 'privabn', 'jtree', 'dp-ccbn' or 'independent'",
+            "policy.methods.0: found 1, expected 'dp-subn', 'guided', 'privbayes', 'privabn', 'jtree', 'dp-ccbn' or "
+            "'independent'",
         ),
         ("smallest_rows = 100", "smallest_rows = 1.5", "policy.smallest_rows: found 1.5, expected a whole number"),
         ("[policy]", "[polcy]", "polcy: is not a setting; remove it or correct its spelling"),
