@@ -22,7 +22,7 @@ from protocol.tables.kinds.slopes import offsets_in_bins, slopes
 from protocol.tables.text_column import TextColumn
 
 MOST_IN_BIN = 1 << 63
-_MOST_KEPT = 1 << 17  # texts of an attribute; of more, each row's is written anew
+MOST_KEPT = 1 << 17  # texts of an attribute; of more, each row's is written anew
 
 
 class Ranged(AttributeBase):
@@ -61,7 +61,7 @@ class Ranged(AttributeBase):
         if self.missing:
             first, held, rises = [*first, 0], [*held, 1], np.append(rises, 0.0)
         offsets = offsets_in_bins(np.array(held, dtype=np.uint64)[codes], rises[codes], stream)
-        if sum(held) <= _MOST_KEPT:
+        if sum(held) <= MOST_KEPT:
             before = np.cumsum([0, *held[:-1]])
             return TextColumn(self._written, before[codes] + offsets.astype(np.int64))
         pairs = zip(codes.tolist(), offsets.tolist(), strict=True)
