@@ -9,14 +9,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crypto.signing import fingerprint
 from curator.rendering.output import say
 from protocol.errors import ManifestError, OperatorError
+from protocol.messages.fingerprint_words import fits, is_fingerprint
 from protocol.text import printable_lines
 
 if TYPE_CHECKING:
     from protocol.run.manifest import Manifest
 
 VERIFIED, REJECTED = 0, 1
+_KEY_BYTES = 32
 
 
 def add_verify_options(verify: argparse.ArgumentParser) -> None:
@@ -32,8 +35,9 @@ def add_verify_options(verify: argparse.ArgumentParser) -> None:
     )
     verify.add_argument(
         "--curator-key",
-        metavar="HEX",
-        help="the curator's key, from an independent source; without it, only consistency is checked",
+        metavar="KEY",
+        help="the curator's key or its fingerprint, from an independent source such as a party; without it, only "
+        "consistency is checked",
     )
     verify.add_argument("--json", action="store_true", help="print what was checked as JSON")
     verify.set_defaults(run=_verify)
@@ -45,10 +49,13 @@ def _verify(chosen: argparse.Namespace) -> int:
     data = _read(chosen.manifest)
     if chosen.table is not None and not chosen.table.is_file():
         raise OperatorError(f"{chosen.table}: there is no such file; correct --table")
+    key = _key(chosen.curator_key)
     try:
-        manifest = verify_manifest(data, {}, _key(chosen.curator_key))
+        manifest = verify_manifest(data, {}, key)
+        if chosen.curator_key is not None and key is None:
+            _check_fingerprint(manifest, chosen.curator_key)
         files = _files_at_hand(manifest, chosen.manifest.parent, chosen.table)
-        verify_manifest(data, {name: _sha256(path) for name, path in files.items()}, _key(chosen.curator_key))
+        verify_manifest(data, {name: _sha256(path) for name, path in files.items()}, key)
     except ManifestError as error:
         print(f"subn: not verified: {printable_lines(str(error))}", file=sys.stderr)
         return REJECTED
@@ -65,12 +72,26 @@ def _read(path: Path) -> bytes:
 
 
 def _key(text: str | None) -> bytes | None:
-    if text is None:
+    """Return the key, or None if none or a fingerprint is given."""
+    if text is None or is_fingerprint(text):
         return None
     try:
-        return bytes.fromhex(text)
+        key = bytes.fromhex(text)
     except ValueError:
-        raise OperatorError(f"--curator-key is {text[:80]!r}: 64 hexadecimal digits are expected") from None
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise OperatorError(
+            f"--curator-key is {text[:80]!r}: expected are the 64 hexadecimal digits of a key, or its fingerprint (32 "
+            "digits, or twelve words)"
+        )
+    return key
+
+
+def _check_fingerprint(manifest: "Manifest", told: str) -> None:
+    if not fits(told, fingerprint(manifest.curator_key)):
+        raise ManifestError(
+            f"the manifest is signed by the curator {fingerprint(manifest.curator_key)}, another one than you named"
+        )
 
 
 def _files_at_hand(manifest: "Manifest", beside: Path, table: Path | None) -> dict[str, Path]:

@@ -117,7 +117,8 @@ def trust(home: Home, chosen: Any) -> Result:
             "not the one that you typed: compare again; somebody may be intercepting the connection; nothing was noted"
         )
     settings.add_peer(home, chosen.name, shown[chosen.name])
-    return Result({"name": chosen.name, "fingerprint": shown[chosen.name]}, [f"noted the fingerprint of {chosen.name}"])
+    line = f"noted the fingerprint of {chosen.name}; a service that runs knows it from its next start on"
+    return Result({"name": chosen.name, "fingerprint": shown[chosen.name]}, [line])
 
 
 def offer(home: Home, chosen: Any) -> Result:

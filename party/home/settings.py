@@ -236,7 +236,10 @@ def _ca_setting(ca: str) -> str:
 
 def add_peer(home: Home, name: str, fingerprint: str) -> Settings:
     """Note the fingerprint of a party, once both data owners have compared it."""
-    if name in load(home).peers:
+    known = load(home)
+    if name in known.peers and known.peers[name].fingerprint == fingerprint:
+        return known
+    if name in known.peers:
         raise SettingsError(f"{home.settings}: knows {name!r} already; change its section if its keys have changed")
     return _append(home, f"[peers.{_toml(name)}]", {"fingerprint": fingerprint})
 

@@ -8,6 +8,8 @@ a thousand parties. Making two fingerprints of the attacker's own agree takes on
 because all parties sign one plan, and the plan holds the keys themselves.
 """
 
+from string import hexdigits
+
 _LIST = """
 acid actor adult album amber angle apple april arena armor atlas autumn award axis bacon badge baker banjo
 basin beach berry birth blade board bottle bread brick broom bucket button cabin cactus camel candle carpet
@@ -29,6 +31,7 @@ yellow yogurt zebra zipper zoo
 WORDS = tuple(_LIST.split())
 COUNT = 12
 BITS = 8 * COUNT
+_DIGITS = 32  # of a fingerprint
 
 
 def spoken(fingerprint: str) -> str:
@@ -40,3 +43,12 @@ def fits(told: str, fingerprint: str) -> bool:
     """Whether `told` names this fingerprint, in digits or in words."""
     said = told.lower().replace(",", " ").split()
     return said == spoken(fingerprint).split() or "".join(said) == fingerprint.replace(" ", "")
+
+
+def is_fingerprint(told: str) -> bool:
+    """Whether a text has the form of a fingerprint, in digits or in words."""
+    said = told.lower().replace(",", " ").split()
+    digits = "".join(said)
+    return (len(said) == COUNT and set(said) <= set(WORDS)) or (
+        len(digits) == _DIGITS and all(digit in hexdigits for digit in digits)
+    )

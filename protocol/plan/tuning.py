@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from math import comb, floor, sqrt
 
 from protocol.exact import allocate, proportional_counts
@@ -204,5 +204,9 @@ def _blur(
     The count of an average cell does not tell it: in a large table most rows lie in few cells, which noise spares.
     """
     noise = sqrt(shares_of_noise) / max(1, definition.useful_cells(rows, len(sizes), budget, Fraction(1)))
-    shapes = Counter(tuple(sorted(map(typical_size, pair))) for pair in combinations(sizes, 2))
-    return sum(times * noise_left(shape, noise) for shape, times in shapes.items()) / shapes.total()
+    alike = Counter(map(typical_size, sizes))
+    found = sum(
+        (alike[one] * alike[other] if one != other else comb(alike[one], 2)) * noise_left((one, other), noise)
+        for one, other in combinations_with_replacement(sorted(alike), 2)
+    )
+    return found / comb(len(sizes), 2)

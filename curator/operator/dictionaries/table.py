@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from curator.operator.dictionaries.described import Dictionary, Entry, described
-from curator.operator.dictionaries.words import choices, date_in, dates_of, kind_of, number_in, range_of
+from curator.operator.dictionaries.words import (
+    choices,
+    date_in,
+    dates_of,
+    kind_of,
+    number_in,
+    range_of,
+    without_missing,
+)
 from protocol.errors import DataError
 from protocol.services.schema_draft import DraftKind, Number
 from protocol.services.schema_lint import is_name_of_identifier
@@ -17,7 +25,9 @@ _HEADERS: Mapping[str, tuple[str, ...]] = {  # what a column of a dictionary may
              "variablenname", "feldname", "spalte", "spaltenname"),
     "type": ("type", "data type", "datatype", "field type", "kind", "datentyp", "typ", "feldtyp"),
     "values": ("values", "allowed values", "permissible values", "valid values", "codes", "coding", "code list",
-               "categories", "levels", "choices", "options", "value labels", "domain", "werte"),
+               "categories", "levels", "choices", "options", "value labels", "domain", "werte", "range or codes",
+               "values or range", "ausprägungen", "ausprägung", "kodierung", "codierung", "wertebereich / codes",
+               "wertebereich/codes"),
     "description": ("description", "label", "variable label", "definition", "meaning", "title", "beschreibung"),
     "unit": ("unit", "units", "unit of measure", "einheit"),
     "min": ("min", "minimum", "lower", "lower bound", "lower limit", "min value", "minimum value", "from", "von"),
@@ -68,6 +78,7 @@ def _places(header: Sequence[str]) -> dict[str, str]:
 def _of_line(line: Row) -> Entry:
     line = _sorted_out(line)
     values, labels = choices(line.get("values", ""))
+    values, unknown = without_missing(values, labels)
     missing, meanings = choices(line.get("missing", ""))
     kind = kind_of(line.get("type", "")) or ("categorical" if values else None)
     if kind == "boolean" and not values and "/" in line["type"]:
@@ -83,14 +94,15 @@ def _of_line(line: Row) -> Entry:
         unit=line.get("unit", ""),
         values=values,
         labels={**labels, **meanings},
-        missing=missing,
+        missing=[*missing, *(one for one in unknown if one not in missing)],
         lowest=low,
         highest=high,
         decimals=_decimals(line),
         format=form,
         is_identifier=line.get("identifier", "").lower() in ("y", "yes", "true", "1", "x")
+        or line.get("type", "").lower() in ("id", "identifier", "key", "schlüssel")
         or (is_name_of_identifier(line["name"]) and not values and low is None),
-        is_free_text="free" in line.get("type", "").lower()
+        is_free_text=any(word in line.get("type", "").lower() for word in ("free", "freitext"))
         or line.get("type", "").lower() in ("text", "memo", "notes"),
     )
 
@@ -104,8 +116,17 @@ def _sorted_out(line: Row) -> Row:
     if range_of(told) != (None, None):
         return {**line, "values": "", "range": told}
     if ranged and not told and range_of(ranged) == (None, None):
-        return {**line, "values": ranged, "range": ""}
-    return line
+        line = {**line, "values": ranged, "range": ""}
+    return line if _are_codes(line) else {**line, "values": ""}
+
+
+def _are_codes(line: Row) -> bool:
+    """Whether what stands under values is a list: a single text describes it, as "3 digits" or "0-500.000" does."""
+    values, labels = choices(line.get("values", ""))
+    if labels:
+        return True
+    is_number = kind_of(line.get("type", "")) in ("integer", "real")
+    return len(values) != 1 and not (is_number and any(number_in(value) is None for value in values))
 
 
 def _numeric_ends(line: Row) -> tuple[Number | None, Number | None]:

@@ -57,6 +57,8 @@ def file(folder: Path, name: str, text: str, encoding: str = "utf-8") -> Path:
         ("0-4 | 5-9", ["0-4", "5-9"], {}),
         ("A - one; B", ["A - one", "B"], {}),
         ("Home / Rehab / Expired", ["Home", "Rehab", "Expired"], {}),
+        ("rot/orange/gelb", ["rot", "orange", "gelb"], {}),
+        ("j/n; leer = unbekannt", ["j", "n", "leer"], {"leer": "unbekannt"}),
     ],
 )
 def test_lists_of_codes(text, values, labels):
@@ -69,7 +71,7 @@ def test_lists_of_codes(text, values, labels):
         ("Integer", "integer"), ("NUMERIC(8,2)", "real"), ("Date (DD.MM.YYYY)", "date"), ("timestamp", "datetime"),
         ("Factor", "categorical"), ("ordered factor", "ordinal"), ("boolean", "boolean"), ("blob", None), ("", None),
         ("bit", "boolean"), ("64-bit integer", "integer"), ("Kategorie", "categorical"), ("Datum/Uhrzeit", "datetime"),
-        ("Kommazahl", "real"), ("numerisch", "real"), ("Skala", "ordinal"),
+        ("Kommazahl", "real"), ("numerisch", "real"), ("Skala", "ordinal"), ("Datum/Zeit", "datetime"),
     ],
 )  # fmt: skip
 def test_names_of_types(text, kind):
@@ -84,6 +86,12 @@ def test_names_of_types(text, kind):
         (">=10 and <=70", (10, 70)),
         ("-1.5 to 3", (-1.5, 3)),
         ("10..20", (10, 20)),
+        ("[20;250]", (20, 250)),
+        ("0 - 1.000.000", (0, 1_000_000)),
+        ("1.234.567,5 bis 2.000.000", (1_234_567.5, 2_000_000)),
+        ("0.125 - 0.250", (0.125, 0.25)),
+        ("0-500.000", (None, None)),  # half a million, or five hundred
+        ("1,000 to 2,000", (None, None)),
         ("many", (None, None)),
     ],
 )
@@ -97,6 +105,7 @@ def test_ranges(text, ends):
         ("01.01.2019 - 31.12.2023", ("01.01.2019", "31.12.2023")),
         ("2019-01-01 to 2023-12-31", ("2019-01-01", "2023-12-31")),
         ("2019-2023", ("2019", "2023")),
+        ("01.01.2022-31.12.2024", ("01.01.2022", "31.12.2024")),
         ("since 2019", ("", "")),
     ],
 )
@@ -179,6 +188,32 @@ def test_dictionaries_in_words_at_which_a_new_user_stuck(tmp_path):
     assert (english["Temp"]["max"], english["Temp"]["missing"]) == (43, ["999"])
     assert (english["ICU"]["true"], english["BMI"]["max"]) == (["1"], 70)
     assert MARK not in json.dumps([german, english])
+
+
+OPEN_ENDS = """Variable;Typ;Wertebereich / Codes;Einheit
+Kosten;Dezimalzahl;0-500.000;EUR
+Puls;Ganzzahl;"[20;250]";1/min
+CRP;Dezimalzahl;<0,3 bis 500;mg/l
+Ampel;Kategorie;rot/orange/gelb;
+Station;Kategorie;3 Ziffern;
+Raucher;Boolean;"j/n; leer = unbekannt";
+Grad;Ordinal;1: leicht, 2: schwer, 9: unbekannt;
+Ankunft;Datum/Zeit;TT.MM.JJJJ HH:MM;
+Fallnummer;ID;;
+Anamnese;Freitext;;
+"""
+
+
+def test_what_a_dictionary_leaves_open_is_marked_and_not_guessed(tmp_path):
+    """A hospital's list, in which half a million became 500, and a description the only category."""
+    drafts = drafted(file(tmp_path, "registry.csv", OPEN_ENDS))
+    assert list(drafts) == ["Kosten", "Puls", "CRP", "Ampel", "Station", "Raucher", "Grad", "Ankunft"]
+    assert {name for name, one in drafts.items() if MARK in json.dumps(one)} == {"Kosten", "CRP", "Station", "Ankunft"}
+    assert (drafts["Puls"]["min"], drafts["Puls"]["max"]) == (20, 250)
+    assert drafts["Ampel"]["values"] == ["rot", "orange", "gelb"]
+    assert (drafts["Raucher"]["true"], drafts["Raucher"]["false"], drafts["Raucher"]["missing"]) == (["j"], ["n"], [""])
+    assert (drafts["Grad"]["values"], drafts["Grad"]["missing"]) == (["1", "2"], ["9"])
+    assert drafts["Ankunft"]["kind"] == "datetime"
 
 
 def test_columns_of_the_dictionary_that_are_not_understood_are_named(tmp_path, capsys):

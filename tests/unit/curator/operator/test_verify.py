@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from crypto.signing import fingerprint
 from curator.results.publication import PUBLISHED
 from curator.subn import main
+from protocol.messages.fingerprint_words import spoken
 from tests.support.curator import Desk
 
 
@@ -100,12 +102,23 @@ def test_what_was_changed_is_not_verified(
 
 def test_another_curators_manifest_is_not_verified(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "another curator" in verify(capsys, result / "manifest.json", "--curator-key", "ab" * 32, code=1)
+    assert "another one than you named" in verify(capsys, result / "manifest.json", "--curator-key", "ab" * 16, code=1)
+
+
+def test_a_fingerprint_names_the_curator_too(
+    result: Path, published: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = fingerprint(bytes.fromhex(published[1]))
+    for told in (shown, shown.replace(" ", ""), spoken(shown)):
+        said = verify(capsys, result / "manifest.json", "--curator-key", told)
+        assert f"{published[1]} (as you gave it)" in said
 
 
 def test_what_cannot_be_read_is_a_usage_error(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot be read" in verify(capsys, result / "nowhere.json", code=2)
     assert "no such file" in verify(capsys, result / "manifest.json", "--table", result / "nowhere.csv", code=2)
-    assert "64 hexadecimal digits" in verify(capsys, result / "manifest.json", "--curator-key", "key", code=2)
+    for told in ("key", "ab" * 31, "7ae0 3781"):
+        assert "64 hexadecimal digits" in verify(capsys, result / "manifest.json", "--curator-key", told, code=2)
     table = result / "table.parquet"
     table.touch()
     assert "the manifest does not list the file 'table.parquet'" in verify(
