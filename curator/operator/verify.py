@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crypto.signing import fingerprint
 from curator.rendering.output import say
 from protocol.errors import ManifestError, OperatorError
 from protocol.messages.fingerprint_words import fits, is_fingerprint
@@ -88,6 +87,8 @@ def _key(text: str | None) -> bytes | None:
 
 
 def _check_fingerprint(manifest: "Manifest", told: str) -> None:
+    from crypto.signing import fingerprint  # a library for which no help should wait
+
     if not fits(told, fingerprint(manifest.curator_key)):
         raise ManifestError(
             f"the manifest is signed by the curator {fingerprint(manifest.curator_key)}, another one than you named"

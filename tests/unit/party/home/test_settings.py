@@ -240,8 +240,11 @@ def test_nothing_is_added_twice(home):
     with pytest.raises(SettingsError, match=r"has a section \[curator\] already"):
         add_curator(home, "north", "https://elsewhere.example", bytes.fromhex(KEY), "")
     add_peer(home, "south", PRINT)
+    before = home.settings.read_text()
+    add_peer(home, "south", PRINT)
+    assert home.settings.read_text() == before
     with pytest.raises(SettingsError, match="knows 'south' already"):
-        add_peer(home, "south", PRINT)
+        add_peer(home, "south", PRINT[::-1])
 
 
 def test_an_addition_that_cannot_be_read_again_is_taken_back(home):
