@@ -13,6 +13,8 @@ _LARGEST = 3  # attributes in a set
 
 def targets_of(text: str, names: Sequence[str]) -> tuple[frozenset[int], ...]:
     """Return the sets of attributes, by their places: `income, age+sex` is two sets."""
+    if not text.isprintable():  # plans are shown on pages and terminals, with their line breaks
+        raise PlanError(f"target {printable(text)!r} holds characters that cannot be shown: name attributes alone")
     return tuple(_set_of(part.strip(), names) for part in text.split(",")) if text else ()
 
 

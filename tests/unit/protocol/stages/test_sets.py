@@ -64,6 +64,7 @@ def test_targets_are_attributes_and_sets_of_them_whatever_their_names_hold():
     ("wishes", "reason"),
     [
         ({"method": "guided", "target": "wage"}, "target 'wage' is no attribute of the schema"),
+        ({"method": "guided", "target": "age,\x1b\n sex"}, "holds characters that cannot be shown"),
         ({"method": "guided", "target": "age,"}, "target '' is no attribute of the schema"),
         ({"method": "guided", "target": "age+sex+income+a+b"}, "target 'a' is no attribute"),
         ({"method": "dp-ccbn", "target": "age"}, "a target is for private choices by score M"),
