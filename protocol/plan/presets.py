@@ -235,13 +235,12 @@ def _without_vain_picks(domain: Domain, members: Sequence[Member], chosen: dict[
 
 def _views_of_pairs(domain: Domain, members: Sequence[Member], chosen: dict[str, Any]) -> Views:
     """Views of whole columns where they pay or where bits are modelled, and of halves elsewhere."""
-    definition, parties, budget = DEFINITIONS[chosen.get("privacy", "pure")], len(members), chosen["split"][0]
+    definition, budget = DEFINITIONS[chosen.get("privacy", "pure")], chosen["split"][0]
     if domain.is_binary or chosen.get("estimate") != "graphical-model" or not budget:
         return "pairs"
     of_person = chosen["rows_per_person"] * chosen.get("parties_per_person", 1)
-    shares = parties / (parties - chosen["insiders"]) if parties > chosen["insiders"] else 1.0
-    rows, sizes = sum(member.rows for member in members), domain.sizes[: domain.count]
-    pays = views_pay(sizes, rows, definition.of_row(budget, of_person), definition, shares)
+    rows, sizes = [member.rows for member in members], domain.sizes[: domain.count]
+    pays = views_pay(sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"])
     return "pairs" if pays else "halves"
 
 

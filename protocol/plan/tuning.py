@@ -191,9 +191,12 @@ def pair_error(
     return error / comb(len(sizes), 2)
 
 
-def views_pay(sizes: Sequence[int], rows: int, budget: Fraction, definition: PrivacyDefinition, shares: float) -> bool:
-    """Whether views of all pairs count them well enough, with so many shares of noise in every total."""
-    return pair_error(sizes, rows, budget, definition, shares) <= _VIEWS_PAY
+def views_pay(
+    sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
+) -> bool:
+    """Whether views of all pairs count them well enough."""
+    shares_of_noise = _shares_of_noise(len(rows), insiders)
+    return pair_error(sizes, sum(rows), budget, definition, shares_of_noise) <= _VIEWS_PAY
 
 
 def _blur(
