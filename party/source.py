@@ -115,7 +115,7 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
     if dataset.is_database:
         from party.readers.database import database_table
 
-        opened = database_table(dataset.source, str(dataset.query), spelling)
+        opened = database_table(dataset.source, str(dataset.query), {*attributes, *key} if schema else None, spelling)
     elif dataset.is_parquet:
         from party.readers.parquet import parquet_table
 
