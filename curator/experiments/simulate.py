@@ -114,7 +114,7 @@ def prepare(
         epsilon = exact(settings.epsilon)
     except ValueError as error:
         raise PlanError(f"--epsilon: {error}") from None
-    identities = make_identities(len(own))
+    identities = make_identities(len(own), stream.child("identities"))
     members = [
         member_of(name, len(columns[0]), identity)
         for name, columns, identity in zip(partition.names, own, identities, strict=True)
