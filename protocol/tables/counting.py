@@ -38,10 +38,10 @@ class Rows:
             if variable.groups is not None
         }
         self._scores: dict[Hashable, int] = {}
+        self._divided: tuple[FoundEdges, Rows] | None = None
+        self._wider: Rows | None = None
         self._counted: dict[Variables, NDArray[np.int64]] = {}
         self._counted_cells = 0
-        self._wider: Rows | None = None
-        self._divided: tuple[FoundEdges, Rows] | None = None
 
     def over(self, domain: Domain) -> "Rows":
         """These rows over a domain with more generalised variables."""
