@@ -41,7 +41,10 @@ def freeze(folder: Path, plan_hash: str, schema: Schema, codes: Sequence[Codes])
 
 
 def thaw(folder: Path, plan_hash: str, schema: Schema) -> list[Codes]:
-    """Return the rows as they lie in the file, which is mapped: they need no memory of their own."""
+    """Return the rows as they lie in the file, which is mapped: they need no memory of their own.
+
+    A file that is replaced or removed stays as it is for whoever has mapped it.
+    """
     path = _file(folder, plan_hash)
     try:
         with path.open("rb") as file:

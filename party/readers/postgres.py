@@ -1,19 +1,19 @@
 """Columns of a query of PostgreSQL, as text: `COPY` sends them as CSV, which is split by columns.
 
 It does not know what the columns mean. Each distinct text of a column goes through the driver's own loader, so that a
-value has the text that it has when its row is fetched. (`COPY` in binary form would be decoded value by value.)
+value has the text that it has when its row is fetched. `COPY` in binary form would have to be decoded value by value, which takes longer.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from secrets import token_hex
 
 import psycopg
 from psycopg.adapt import Transformer
 from psycopg.pq import ExecStatus, Format
 from sqlalchemy.exc import DBAPIError
 
+from crypto.randomness import Stream
 from party.readers.table import Table
 from party.readers.typed import Speller
 from protocol.errors import DataError
@@ -38,7 +38,8 @@ def copied_table(
     That is so for a single column, of which a row may be an empty line, and where the connection's encoding is not that
     of the texts.
     """
-    types, nothing = _types(connection, query), token_hex(16)  # for a value that is not there; nobody can guess it
+    types = _types(connection, query)
+    nothing = Stream.system().take(16).hex()  # the text of a value that is not there: no value can be meant to have it
     try:
         with ExitStack() as opened:
             copying = None
