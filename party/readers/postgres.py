@@ -1,7 +1,8 @@
 """Columns of a query of PostgreSQL, as text: `COPY` sends them as CSV, which is split by columns.
 
 It does not know what the columns mean. Each distinct text of a column goes through the driver's own loader, so that a
-value has the text that it has when its row is fetched. `COPY` in binary form would have to be decoded value by value, which takes longer.
+value has the text that it has when its row is fetched. `COPY` in binary form would be decoded value by value instead,
+which takes longer.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
