@@ -19,7 +19,7 @@ from protocol.tables.domain import Codes, Domain, FoundEdges, Variables, bins_of
 
 _ROWS_AT_ONCE = 1 << 16
 _REMEMBERED = 1 << 19  # scores, a few hundred bytes each
-_COUNTED_CELLS = 1 << 21  # of tables that are kept, 8 bytes each
+COUNTED_CELLS = 1 << 21  # of tables that are kept, 8 bytes each
 
 
 class Rows:
@@ -102,7 +102,7 @@ class Rows:
         new = sorted({variables for variables in rising if variables not in self._counted})
         fresh = dict(zip(new, self._coded_tables(new), strict=True))
         for variables, table in fresh.items():
-            if self._counted_cells + table.size <= _COUNTED_CELLS:
+            if self._counted_cells + table.size <= COUNTED_CELLS:
                 self._counted_cells += table.size
                 self._counted[variables] = table
         tables = (fresh[own] if own in fresh else self._counted[own] for own in rising)
