@@ -8,7 +8,7 @@ owner. Messages of drivers and parsers may quote values, so only the class of su
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from party.home.settings import Dataset
@@ -17,6 +17,7 @@ from party.readers.delimited import delimited_table
 from party.readers.table import Table
 from party.readers.typed import Speller, speller_of
 from protocol.errors import DataError
+from protocol.services.reading_line import ReadingLine
 from protocol.services.schema_profile import Profile
 from protocol.tables.attributes import Numeric, quoted
 from protocol.tables.batches import Batch
@@ -35,12 +36,14 @@ class Findings:
     persons: PersonsFound | None  # where the settings name a person key
 
 
-def load(folder: Path, dataset: Dataset, schema: Schema, secret: bytes = b"") -> list[Codes]:
+def load(
+    folder: Path, dataset: Dataset, schema: Schema, secret: bytes = b"", watch: ReadingLine | None = None
+) -> list[Codes]:
     """Read one column of codes per attribute; raise DataError at the first value that no rule covers.
 
     Rows of a person beyond the settings' bound are left out; `secret` decides which.
     """
-    with _opened(folder, dataset, schema) as table:
+    with _opened(folder, dataset, schema, watch) as table:
         coder = _coder(folder, dataset, schema, table)
         persons = Persons(table.header, dataset, _called(folder, dataset))
         codes = gather(schema, coder.batches(persons.noting(table.batches)))
@@ -54,9 +57,9 @@ def load(folder: Path, dataset: Dataset, schema: Schema, secret: bytes = b"") ->
     return codes
 
 
-def check(folder: Path, dataset: Dataset, schema: Schema) -> Findings:
+def check(folder: Path, dataset: Dataset, schema: Schema, watch: ReadingLine | None = None) -> Findings:
     """Count the values that the schema does not cover, by column and class, before any rule of the settings applies."""
-    with _opened(folder, dataset, schema) as table:
+    with _opened(folder, dataset, schema, watch) as table:
         coder = _coder(folder, dataset, schema, table)
         persons = Persons(table.header, dataset, _called(folder, dataset))
         counted = _Counted(persons.noting(table.batches))
@@ -104,7 +107,7 @@ def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:
 
 
 @contextmanager
-def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[Table]:
+def _opened(folder: Path, dataset: Dataset, schema: Schema | None, watch: ReadingLine | None = None) -> Iterator[Table]:
     """Open the source. Readers of Parquet, Excel and databases are imported only when needed."""
     attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
     path, key = folder / dataset.source, [dataset.person_key] if dataset.person_key else []
@@ -115,7 +118,7 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
     if dataset.is_database:
         from party.readers.database import database_table
 
-        opened = database_table(dataset.source, str(dataset.query), spelling)
+        opened = database_table(dataset.source, str(dataset.query), {*attributes, *key} if schema else None, spelling)
     elif dataset.is_parquet:
         from party.readers.parquet import parquet_table
 
@@ -128,7 +131,10 @@ def _opened(folder: Path, dataset: Dataset, schema: Schema | None) -> Iterator[T
         numbers = {name for name, attribute in attributes.items() if isinstance(attribute, Numeric)}
         opened = delimited_table(path, dataset.given, {*attributes, *key}, numbers if schema else None)
     with opened as table:
-        yield table
+        batches = table.batches
+        if watch is not None:
+            batches = watch.watched(_called(folder, dataset), batches, table.part)
+        yield replace(table, batches=batches)
 
 
 def _called(folder: Path, dataset: Dataset) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from curator.results.csv_files import opened_table
 from protocol.errors import DataError
+from protocol.services.reading_line import ReadingLine
 from protocol.tables.attributes import Numeric
 from protocol.tables.batches import Batch
 from protocol.tables.coding import Coder, gather
@@ -35,7 +36,7 @@ def read_codes(path: Path, schema: Schema) -> list[NDArray[Any]]:
     return codes
 
 
-def read_divided(path: Path, schema: Schema, column: str) -> DividedTable:
+def read_divided(path: Path, schema: Schema, column: str, watch: ReadingLine | None = None) -> DividedTable:
     """Like `read_codes`, but also read the texts of `column`, unless its name is empty. The table may have no rows."""
     owners: list[str] = []
     numbers = [attribute.name for attribute in schema.attributes if isinstance(attribute, Numeric)]
@@ -45,7 +46,8 @@ def read_divided(path: Path, schema: Schema, column: str) -> DividedTable:
         if column and column not in table.header:
             raise DataError(f"{path}: no column {column!r} to divide the rows by")
         place = table.header.index(column) if column else -1
-        batches = _noting_owner(table.batches, place, owners) if column else table.batches
+        batches = table.batches if watch is None else watch.watched(str(path), table.batches)
+        batches = _noting_owner(batches, place, owners) if column else batches
         codes = gather(schema, coder.batches(batches))
     return DividedTable(schema, codes, owners)
 

@@ -67,7 +67,7 @@ class Division:
         rows = len(codes[0])
         if not 1 <= count <= rows:
             raise PlanError(f"{rows} rows cannot be divided among {count} parties: everybody needs at least one")
-        order = np.argsort(stream.words64(rows), kind="stable")  # in random order
+        order = np.argsort(stream.words64(rows))  # in random order
         if self.kind == "dirichlet":
             name, _, beta = self.argument.rpartition(":")
             return _by_values(_attribute(schema, codes, name), order, count, beta, stream)

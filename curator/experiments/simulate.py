@@ -33,6 +33,7 @@ from protocol.options import Preset, Wanted
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
 from protocol.run.synthesis import published_terms, synthetic_codes
+from protocol.services.reading_line import ReadingLine
 from protocol.tables.coding import labels
 from protocol.tables.distance import average_distance
 from protocol.tables.domain import Codes
@@ -77,14 +78,14 @@ def settings_of(chosen: Namespace, wishes: dict[str, Any]) -> ExperimentSettings
     )
 
 
-def run_experiment(experiment: Experiment, progress: Progress) -> dict[str, Any]:
+def run_experiment(experiment: Experiment, progress: Progress, watch: ReadingLine | None = None) -> dict[str, Any]:
     """Simulate, write synthetic.csv and manifest.json, and return the manifest."""
     started = perf_counter()
     if experiment.seed is not None and experiment.real_crypto:
         raise PlanError("--seed works only with --crypto none: noise from a seed protects nobody")
     stream = Stream.system() if experiment.seed is None else stream_of_seed(experiment.seed)
     column = Division.parse(experiment.settings.partition).column
-    table = read_divided(experiment.data, read_schema(experiment.schema), column)
+    table = read_divided(experiment.data, read_schema(experiment.schema), column, watch)
     own, terms, identities = prepare(experiment.settings, table, stream)
     experiment.out.mkdir(parents=True, exist_ok=True)
     simulation = simulate(terms, own, identities, stream, experiment.real_crypto, progress)
@@ -108,12 +109,13 @@ def prepare(
     """Return every party's columns, the agreed terms, and the parties' keys."""
     division = Division.parse(settings.partition)
     partition = division.apply(table.schema, table.codes, table.owners, settings.parties, stream.child("partition"))
-    own = [[column[partition.owner == party] for column in table.codes] for party in range(len(partition.names))]
+    places = [np.flatnonzero(partition.owner == party) for party in range(len(partition.names))]
+    own = [[column[rows] for column in table.codes] for rows in places]
     try:
         epsilon = exact(settings.epsilon)
     except ValueError as error:
         raise PlanError(f"--epsilon: {error}") from None
-    identities = make_identities(len(own))
+    identities = make_identities(len(own), stream.child("identities"))
     members = [
         member_of(name, len(columns[0]), identity)
         for name, columns, identity in zip(partition.names, own, identities, strict=True)

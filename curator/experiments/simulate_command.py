@@ -6,6 +6,7 @@ It does not know how an experiment runs (`curator.experiments.simulate`), and im
 import argparse
 import sys
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from curator.experiments.division_options import add_division_options
@@ -13,6 +14,7 @@ from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import error_range
 from curator.rendering.output import say
 from protocol.errors import PlanError
+from protocol.services.reading_line import ReadingLine
 from protocol.text import printable
 
 
@@ -73,7 +75,8 @@ def _simulate(chosen: argparse.Namespace) -> int:
         real_crypto=chosen.crypto == "real",
         evaluate=chosen.evaluate,
     )
-    manifest = run_experiment(experiment, _show_progress)
+    watch = ReadingLine(sys.stderr.write, monotonic) if sys.stderr.isatty() else None
+    manifest = run_experiment(experiment, _show_progress, watch)
     return say(chosen, manifest, *_summary(manifest, chosen.out), indent=1)
 
 

@@ -88,8 +88,11 @@ class ClearOpening:
 Progress = Callable[[str, str], None]  # called with step and party
 
 
-def make_identities(count: int) -> list[Identity]:
-    return [Identity(SigningKey.generate(), ExchangeKey.generate()) for _ in range(count)]
+def make_identities(count: int, stream: Stream) -> list[Identity]:
+    """Keys of made-up parties. The plan names them, so that an experiment is repeated only with the same keys."""
+    return [
+        Identity(SigningKey.from_bytes(stream.take(32)), ExchangeKey.from_bytes(stream.take(32))) for _ in range(count)
+    ]
 
 
 def member_of(name: str, rows: int, identity: Identity) -> Member:

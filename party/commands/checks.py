@@ -7,7 +7,7 @@ from typing import Any
 
 from party import source, views
 from party.commands.line import Seams, call, curator_of
-from party.commands.result import Result
+from party.commands.result import Result, reading_line
 from party.errors import SettingsError, TalkError
 from party.home import settings
 from party.home.home import OpenHome, open_home
@@ -46,7 +46,7 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
     dataset = opened.settings.datasets[name]
     try:
         schema = schema_of(opened.home, name, dataset)
-        found = source.check(opened.home.path, dataset, schema)
+        found = source.check(opened.home.path, dataset, schema, reading_line())
     except (SettingsError, DataError) as error:
         return {"fits": False, "why": str(error), "problems": []}
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
@@ -55,7 +55,7 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
     if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
         return checked
     try:
-        source.load(opened.home.path, dataset, schema, opened.keys.choosing)
+        source.load(opened.home.path, dataset, schema, opened.keys.choosing, reading_line())
     except DataError as error:
         checked |= {"fits": False, "why": str(error)}
     return checked

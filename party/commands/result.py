@@ -1,14 +1,17 @@
-"""The result that all commands share, and the error about a data set that does not exist.
+"""What commands share: their result, the line that they show while reading, and the error about an absent data set.
 
 It does not know any command.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from party.errors import SettingsError
 from party.home.home import OpenHome
+from protocol.services.reading_line import ReadingLine
 
 
 @dataclass(frozen=True)
@@ -23,3 +26,8 @@ class Result:
 def unknown_dataset(opened: OpenHome, name: str) -> SettingsError:
     known = ", ".join(opened.settings.datasets)
     return SettingsError(f"{opened.home.settings}: there is no data set {name!r}; known are {known}")
+
+
+def reading_line() -> ReadingLine | None:
+    """The line that shows how many rows have been read; nothing where nobody looks."""
+    return ReadingLine(sys.stderr.write, monotonic) if sys.stderr.isatty() else None

@@ -13,7 +13,7 @@ from crypto.signing import fingerprint
 from party import source
 from party.books.audit import Audit
 from party.commands.line import TRIES, Seams, call, curator_of
-from party.commands.result import Result, unknown_dataset
+from party.commands.result import Result, reading_line, unknown_dataset
 from party.curator_link.client import Curator
 from party.curator_link.introduction import introduced
 from party.curator_link.way import way_to
@@ -221,7 +221,7 @@ def _standing(peer: dict[str, Any]) -> str:
 def _offer(opened: OpenHome, name: str, seams: Seams) -> dict[str, Any]:
     dataset = opened.settings.datasets[name]
     schema = schema_of(opened.home, name, dataset)
-    rows = len(source.load(opened.home.path, dataset, schema, opened.keys.choosing)[0])
+    rows = len(source.load(opened.home.path, dataset, schema, opened.keys.choosing, reading_line())[0])
     bound = dataset.checked_bound
     call(curator_of(opened, seams), lambda line: line.offer(name, schema.to_json(), rows, bound))
     opened.audit.append("offered", dataset=name, schema=schema.hash)

@@ -7,12 +7,12 @@ import gzip
 import zlib
 from array import array
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from party.readers.table import Table
+from party.readers.table import Done, Table
 from protocol.errors import DataError
 from protocol.services.delimited import ENCODINGS, Dialect, Given, bounded_lines, dialect_of
 from protocol.services.delimited_rows import CHUNK, UNREADABLE, DelimitedRows
@@ -29,12 +29,14 @@ def delimited_table(
     """
     with _named_errors(path):
         dialect = dialect_of(str(path), _chunks(path), given, columns, numbers)
-        rows = DelimitedRows(str(path), _chunks(path), dialect, None if numbers is None else columns)
+        read = Done(path.stat().st_size)
+        rows = DelimitedRows(str(path), _chunks(path, read), dialect, None if numbers is None else columns)
         with _named_line(path, dialect, rows):
             header = rows.header
         if not header:
             raise DataError(f"{path}: the file is empty; a header row with the columns' names is expected")
-        yield Table(header, _guarded(path, dialect, rows), dialect.decimal, dialect.in_words(), _places(path, dialect))
+        batches, places = _guarded(path, dialect, rows), _places(path, dialect)
+        yield Table(header, batches, dialect.decimal, dialect.in_words(), places, read.part)
 
 
 def _guarded(path: Path, dialect: Dialect, rows: DelimitedRows) -> Iterator[Batch]:
@@ -65,10 +67,15 @@ def _named_errors(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
-    opening: Any = gzip.open if path.suffix == ".gz" else open
-    with opening(path, "rb") as file:
+def _text_of(path: Path, raw: Any) -> Any:
+    return gzip.open(raw) if path.suffix == ".gz" else nullcontext(raw)
+
+
+def _chunks(path: Path, read: Done | None = None) -> Iterator[bytes]:
+    with path.open("rb") as raw, _text_of(path, raw) as file:
         while chunk := file.read(CHUNK):
+            if read is not None:
+                read.done = raw.tell()
             yield chunk
 
 

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from party.readers.table import Table
+from party.readers.table import Done, Table
 from party.readers.typed import Speller
 from protocol.errors import DataError
 from protocol.tables.batches import BATCH, Batch, Column, Row, batched
@@ -58,10 +58,10 @@ def parquet_table(path: Path, wanted: set[str] | None, spelling: Callable[[str],
             spellers = {name: spelling(name) for name in types}
             file = file_by_columns(path, types)
             if file is None:
-                batches = batched(_rows(connection, path, types, spellers), len(types))
+                yield Table([*types], batched(_rows(connection, path, types, spellers), len(types)))
             else:
-                batches = _batches(connection, file, types, spellers)
-            yield Table([*types], batches)
+                read = Done(file.metadata.num_rows)
+                yield Table([*types], _batches(connection, file, types, spellers, read), part=read.part)
     except (duckdb.Error, pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({type(error).__name__})") from None
 
@@ -88,13 +88,14 @@ def _is_alike(kind: str, found: Any) -> bool:
 
 
 def _batches(
-    connection: Connection, file: Any, types: Mapping[str, str], spellers: Mapping[str, Speller]
+    connection: Connection, file: Any, types: Mapping[str, str], spellers: Mapping[str, Speller], read: Done
 ) -> Iterator[Batch]:
     for batch in file.iter_batches(_rows_of_batch(len(types)), columns=[*types], use_threads=False):
         columns = {
             place: _column(connection, batch.column(name), _is_typed(kind), spellers[name])
             for place, (name, kind) in enumerate(types.items())
         }
+        read.done += batch.num_rows
         yield Batch(batch.num_rows, columns)
 
 

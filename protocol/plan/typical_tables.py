@@ -64,6 +64,7 @@ def cells_of(shape: tuple[int, ...], fall: float = _FALL) -> Cells:
     return shares, counts
 
 
+@lru_cache(maxsize=1 << 13)  # a plan asks for every pair of attributes, and most pairs are alike
 def noise_left(shape: tuple[int, ...], noise: float, tables: float = 1, fall: float = _FALL) -> float:
     """The distance of a noisy table from the true table, after projection to non-negative cells that add up.
 

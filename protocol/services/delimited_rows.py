@@ -22,7 +22,7 @@ from protocol.services.delimited import Dialect, check_length
 from protocol.tables.batches import Batch, Column, Row
 
 CHUNK = 1 << 16  # bytes that are best read and decoded at once, as processors' caches hold them
-BLOCK = 1 << 23  # bytes that are worth one call of pyarrow
+BLOCK = 1 << 24  # bytes that are worth one call of pyarrow
 UNREADABLE = (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, zlib.error, EOFError)  # what is wrong with a file
 _NEWLINE, _RETURN = b"\n\r"
 _EMPTY_LINES = (b"\n", b"\r\n")

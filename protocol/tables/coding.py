@@ -26,6 +26,7 @@ from protocol.tables.text_column import TextColumn
 Rule = Literal["refuse", "clamp", "missing"]
 
 WRONG_WIDTH = "the wrong number of fields"
+_GROWTH = 8  # columns that are full grow by this part of their length
 
 
 @dataclass(frozen=True)
@@ -168,12 +169,19 @@ class Coder:
 
 
 def gather(schema: Schema, batches: Iterable[list[Codes]]) -> list[Codes]:
-    """Join batches into whole columns of one or two bytes per value, never holding the table twice."""
-    parts: list[list[Codes]] = [[np.zeros(0, attribute.code_type)] for attribute in schema.attributes]
+    """Join batches into whole columns of one or two bytes per value. Columns grow in place, never held twice."""
+    columns: list[Codes] = [np.empty(0, attribute.code_type) for attribute in schema.attributes]
+    rows = 0
     for batch in batches:
-        for column, codes in zip(parts, batch, strict=True):
-            column.append(codes)
-    return [np.concatenate(parts.pop(0)) for _ in schema.attributes]
+        end = rows + len(batch[0])
+        for column, codes in zip(columns, batch, strict=True):
+            if end > column.size:
+                column.resize(max(end, column.size + column.size // _GROWTH), refcheck=False)
+            column[rows:end] = codes
+        rows = end
+    for column in columns:
+        column.resize(rows, refcheck=False)
+    return columns
 
 
 def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[TextColumn]:

@@ -19,6 +19,7 @@ from protocol.tables.domain import Codes, Domain, FoundEdges, Variables, bins_of
 
 _ROWS_AT_ONCE = 1 << 16
 _REMEMBERED = 1 << 19  # scores, a few hundred bytes each
+COUNTED_CELLS = 1 << 21  # of tables that are kept, 8 bytes each
 
 
 class Rows:
@@ -38,10 +39,17 @@ class Rows:
         }
         self._scores: dict[Hashable, int] = {}
         self._divided: tuple[FoundEdges, Rows] | None = None
+        self._wider: Rows | None = None
+        self._counted: dict[Variables, NDArray[np.int64]] = {}
+        self._counted_cells = 0
 
     def over(self, domain: Domain) -> "Rows":
         """These rows over a domain with more generalised variables."""
-        return self if domain is self.domain else Rows(domain, self._columns)
+        if domain is self.domain:
+            return self
+        if self._wider is None or self._wider.domain != domain:
+            self._wider = Rows(domain, self._columns)
+        return self._wider
 
     def divided(self, domain: Domain, edges: FoundEdges) -> "Rows":
         """These rows over a domain in which some variables' codes are bins of neighbouring codes of these rows."""
@@ -64,7 +72,7 @@ class Rows:
         for size in {len(variables) for variables in several}:
             places = [place for place, variables in enumerate(several) if len(variables) == size]
             chosen = [several[place] for place in places]
-            counted = self.bit_tables(np.array(chosen)) if self.has_bits(size) else self._coded_tables(chosen)
+            counted = self.bit_tables(np.array(chosen)) if self.has_bits(size) else self._once_counted(chosen)
             tables.update(zip(places, counted, strict=True))
         return [tables[place] for place in range(len(several))]
 
@@ -85,10 +93,25 @@ class Rows:
         if len(self._scores) < _REMEMBERED:
             self._scores[key] = score
 
+    def _once_counted(self, several: Sequence[Variables]) -> list[NDArray[np.int64]]:
+        """Count tables of which many are asked for again: in a run's later steps, or with the variables in other order.
+
+        Privacy: that a table is at hand tells what was asked for before, and nothing of the rows.
+        """
+        rising = [tuple(sorted(variables)) for variables in several]
+        new = sorted({variables for variables in rising if variables not in self._counted})
+        fresh = dict(zip(new, self._coded_tables(new), strict=True))
+        for variables, table in fresh.items():
+            if self._counted_cells + table.size <= COUNTED_CELLS:
+                self._counted_cells += table.size
+                self._counted[variables] = table
+        tables = (fresh[own] if own in fresh else self._counted[own] for own in rising)
+        return [_transposed(table, own, asked) for table, own, asked in zip(tables, rising, several, strict=True)]
+
     def _coded_tables(self, several: Sequence[Variables]) -> list[NDArray[np.int64]]:
         cells = [self.domain.cells(variables) for variables in several]
         flat = [np.zeros(size, dtype=np.int64) for size in cells]
-        step = max(_ROWS_AT_ONCE, *cells)
+        step = max([_ROWS_AT_ONCE, *cells])
         for start in range(0, self.count, step):
             piece = _Piece(self, start, min(start + step, self.count))
             for counts, variables in zip(flat, several, strict=True):
@@ -133,6 +156,11 @@ class _Piece:
         self._variables.append(variable)
         self._combined.append(combined)
         self._cells.append(cells)
+
+
+def _transposed(table: NDArray[np.int64], own: Variables, asked: Variables) -> NDArray[np.int64]:
+    """A copy of a table over `own` variables, with its axes in the order in which they are asked for."""
+    return np.array(table.transpose([own.index(variable) for variable in asked]), order="C")
 
 
 def _dtype(size: int) -> type[np.uint8] | type[np.uint16] | type[np.uint32] | type[np.int64]:

@@ -64,7 +64,7 @@ def run(data: Data, epsilon: str, method: Any, preset: Any, **wishes: Any) -> tu
     stream = Stream.system()
     rows = len(data.codes[0])
     owned = np.array_split(np.array(stream.permutation(rows)), PARTIES)
-    identities = make_identities(PARTIES)
+    identities = make_identities(PARTIES, Stream.system())
     members = [member_of(f"party-{k}", len(own), identities[k]) for k, own in enumerate(owned)]
     plan = make_plan("benchmark", data.schema, members, Fraction(epsilon), method, preset, **wishes)
     codes = [[column[own] for column in data.codes] for own in owned]

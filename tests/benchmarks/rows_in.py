@@ -126,8 +126,8 @@ def by_party(path: Path, schema: Schema) -> None:
 @contextmanager
 def row_by_row() -> Iterator[None]:
     with (
-        mock.patch.object(delimited_rows, "_is_plain", return_value=False),
-        mock.patch.object(parquet, "_file", return_value=None),
+        mock.patch.object(delimited_rows, "is_plain", return_value=False),
+        mock.patch.object(parquet, "file_by_columns", return_value=None),
     ):
         yield
 

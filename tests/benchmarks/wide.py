@@ -1,9 +1,10 @@
 """Runs over very many attributes: CPU seconds of planning, of the run and of drawing, beside those of 50 attributes.
 
-It does not know thresholds: it prints figures. Everything is measured in one process, so that the ratios hold on any
-machine.
+It does not know thresholds: it prints figures. Every case has a process of its own, whose largest memory is told.
 """
 
+import resource
+from multiprocessing import get_context
 from time import process_time
 
 from curator.experiments.coded_tables import DividedTable
@@ -19,15 +20,19 @@ _MOST_CODES = {"binary": 2, "mixed": 40}
 
 def main() -> None:
     first = 0.0
-    print(f"{'attributes':16} {'privacy':8} {'plan s':>8} {'run s':>8} {'draw s':>8} {'whole':>8}")
-    for kind, count in _CASES:
-        table = wide_table(count, _MOST_CODES[kind], _ROWS)
-        for privacy in ("pure", "zcdp"):
-            planning, running, drawing = _seconds(table, privacy)
-            whole = planning + running + drawing
-            first = first or whole
-            figures = f"{planning:8.2f} {running:8.2f} {drawing:8.2f} {whole / first:7.1f}x"
-            print(f"{count:4} {kind:11} {privacy:8} {figures}", flush=True)
+    print(f"{'attributes':16} {'privacy':8} {'plan s':>8} {'run s':>8} {'draw s':>8} {'whole':>8} {'MB':>6}")
+    cases = [(kind, count, privacy) for kind, count in _CASES for privacy in ("pure", "zcdp")]
+    with get_context("spawn").Pool(1, maxtasksperchild=1) as processes:
+        for (kind, count, privacy), (*parts, memory) in zip(cases, processes.imap(_measured, cases), strict=True):
+            first = first or sum(parts)
+            figures = " ".join(f"{seconds:8.2f}" for seconds in parts)
+            print(f"{count:4} {kind:11} {privacy:8} {figures} {sum(parts) / first:7.1f}x {memory:6}", flush=True)
+
+
+def _measured(case: tuple[str, int, str]) -> tuple[float, float, float, int]:
+    kind, count, privacy = case
+    seconds = _seconds(wide_table(count, _MOST_CODES[kind], _ROWS), privacy)
+    return *seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
 def _seconds(table: DividedTable, privacy: str) -> tuple[float, float, float]:

@@ -8,6 +8,8 @@ from sqlalchemy import NullPool, create_engine, text
 from crypto.randomness import Stream
 from party.home.settings import Dataset
 from party.persons import TWICE
+from party.readers.database import database_table
+from party.readers.typed import speller_of
 from party.source import check, load
 from protocol.errors import DataError
 from protocol.services.schema_lint import lint
@@ -90,6 +92,54 @@ def test_a_database_s_complaint_is_named_by_its_code_for_it_may_quote_a_value(ur
 def test_rows_that_do_not_fit_end_the_query_with_nothing_left_open(url, query, complaint):
     with pytest.raises(DataError, match=complaint):
         load(Path(), dataset(url, query), SCHEMA)
+
+
+# Columns of texts, as COPY sends them, beside rows that are fetched
+
+MANY_TYPES = """SELECT i AS key,
+  (ARRAY['a', '', 'a "quote"', 'two
+lines', E'tab\\t', E'return\\r', 'ü, comma', NULL])[1 + i % 8] AS free,
+  (ARRAY['x', NULL, 'y'])[1 + i % 3]::char(4) AS padded, i % 7 > 2 AS flag, DATE '1950-02-28' + 31 * i AS day,
+  TIMESTAMP '2001-01-01 12:30' + i * INTERVAL '7.5 minutes' AS at,
+  TIMESTAMPTZ '2001-01-01 12:30+03' + i * INTERVAL '1 hour' AS abroad, i::float8 / 3 AS third, (i % 9)::float4 AS whole,
+  1e20::float8 * i AS huge, 'NaN'::numeric AS none, (i / 1000000.0)::numeric(12, 9) AS small, -i::bigint AS minus,
+  i::smallint AS short, ARRAY[i, 2] AS list, json_build_object('k', i) AS object,
+  TIME '10:00' + i * INTERVAL '1 s' AS clock,
+  INTERVAL '1 day' * (i % 4) AS span, (md5(i::text))::uuid AS id, (i % 3)::text::bytea AS bytes, NULL AS nothing
+  FROM generate_series(1, 200) AS i"""
+TYPED = Schema.parse(
+    {
+        "attributes": [
+            {"name": "flag", "kind": "boolean", "true": ["yes"], "false": ["no"]},
+            {"name": "day", "kind": "date", "min": "1950", "max": "2020", "resolution": "month"},
+            {"name": "at", "kind": "datetime", "min": "2001", "max": "2001", "resolution": "month"},
+            {"name": "free", "kind": "categorical", "values": ["a", "x"], "missing": ["unknown"]},
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize("wanted", [None, {"flag", "day", "at", "free"}])
+def test_columns_that_are_copied_have_the_texts_of_rows_that_are_fetched(url, wanted):
+    attributes = {attribute.name: attribute for attribute in TYPED.attributes} if wanted else {}
+
+    def texts_of(source):
+        with database_table(source, MANY_TYPES, wanted, lambda name: speller_of(attributes.get(name))) as table:
+            places = range(len(table.header)) if wanted is None else sorted(map(table.header.index, wanted))
+            columns = {place: [] for place in places}
+            for batch in table.batches:
+                assert not batch.misfits
+                for place in places:
+                    columns[place] += batch.columns[place].by_row()
+            return table.header, columns
+
+    copied, fetched = texts_of(url), texts_of(f"{url}&client_encoding=latin1")
+    assert copied == fetched
+    assert {len(column) for column in copied[1].values()} == {200}
+
+
+def test_a_query_that_cannot_be_copied_is_fetched(url):
+    assert check(Path(), dataset(url, "SELECT * FROM t ORDER BY id; -- all of them"), SCHEMA).rows == ROWS
 
 
 # The example over the OMOP common data model

@@ -220,11 +220,13 @@ def test_rows_without_a_party_are_a_party(world):
 
 
 def test_a_seed_repeats_an_experiment_byte_for_byte(world):
-    tables = []
+    tables, plans = [], []
     for seed in ("7", "7", "8"):
         assert world.run("--seed", seed)[0] == 0
         tables.append((world.out / "synthetic.csv").read_bytes())
+        plans.append(world.manifest()["parameters"]["plan_hash"])  # from which reference rows are drawn
     assert tables[0] == tables[1] != tables[2]
+    assert plans[0] == plans[1] != plans[2]
 
 
 def test_without_a_seed_no_two_runs_are_alike(world):

@@ -12,6 +12,7 @@ from party.readers import delimited
 from party.source import check, load
 from protocol.errors import DataError
 from protocol.services import delimited_rows
+from protocol.services.reading_line import ReadingLine
 from protocol.tables.coding import Problem
 from protocol.tables.schema import Schema
 
@@ -74,6 +75,15 @@ ROW_4 = r"(line 5|row 4)"  # a file of text has lines, and its header is the fir
 
 def loaded(folder, source):
     return [column.tolist() for column in load(folder, source, SCHEMA)]
+
+
+@KINDS
+def test_whoever_waits_for_a_long_reading_sees_how_far_it_is(tmp_path, write):
+    written, seconds = [], iter(range(100))
+    source = write(tmp_path)
+    load(tmp_path, source, SCHEMA, watch=ReadingLine(written.append, lambda: next(seconds)))
+    rows, part = len(ROWS), "" if source.is_database else ", 100%"
+    assert written[0].rstrip().endswith(f"{source.source[-20:]}: {rows} rows read{part}")
 
 
 def refusal(folder, source, act=load):

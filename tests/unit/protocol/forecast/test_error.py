@@ -98,7 +98,7 @@ def test_the_strongest_pairs_and_picks_that_lean_are_stronger_than_the_mean():
 )
 def test_runs_over_made_up_rows_err_as_predicted(epsilon, wishes):
     schema, codes = schema_of(SIZES), _rows()
-    identities = make_identities(3)
+    identities = make_identities(3, Stream.keyed(b"identities"))
     roster = [member_of(f"p{k}", ROWS, one) for k, one in enumerate(identities)]
     terms = agree(make_plan("run", schema, roster, Fraction(epsilon), **wishes), schema)
     errors = []

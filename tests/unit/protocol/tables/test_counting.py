@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from protocol.errors import DataError
+from protocol.tables import counting
 from protocol.tables.bit_counting import LARGEST_SET, BitColumns
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain, Variable
@@ -87,6 +88,40 @@ def test_rows_do_not_print():
     rows, _ = random_rows([2, 2], 3)
     assert repr(rows) == "Rows(3 rows of 2 variables)"
     assert repr(BitColumns([np.zeros(3, dtype=np.uint8)] * 2, 3)) == "BitColumns(2 columns of 3 rows)"
+
+
+def test_a_table_that_was_counted_before_is_the_same_in_any_order_whatever_became_of_it():
+    rng = np.random.default_rng(7)
+    rows = Rows(Domain.of_sizes((3, 4, 5)), [rng.integers(size, size=500, dtype=np.uint8) for size in (3, 4, 5)])
+    first = rows.table((0, 2))
+    expected = first.copy()
+    first += 1
+    assert rows.table((0, 2)).tolist() == expected.tolist()
+    assert rows.table((2, 0)).tolist() == expected.T.tolist()
+
+
+def test_counted_tables_are_kept_up_to_a_bound(monkeypatch):
+    counts, bincount = [], np.bincount
+
+    def counted(codes, minlength):
+        counts.append(minlength)
+        return bincount(codes, minlength=minlength)
+
+    monkeypatch.setattr(counting, "COUNTED_CELLS", 20)
+    monkeypatch.setattr(np, "bincount", counted)
+    rows = Rows(Domain.of_sizes((3, 4, 5)), [np.zeros(10, dtype=np.uint8)] * 3)
+    for _ in range(2):
+        assert [table.sum() for table in rows.tables([(0, 1), (1, 2), (0,)])] == [10, 10, 10]
+    assert sorted(counts) == [3, 12, 20, 20]
+
+
+def test_rows_over_a_domain_are_made_once():
+    rows, wider = (
+        Rows(Domain.of_sizes((3,)), [np.zeros(2, np.uint8)]),
+        Domain.of_sizes((3,)).with_merged([(0, (0, 0, 1))]),
+    )
+    assert rows.over(wider) is rows.over(wider) is not rows
+    assert rows.over(wider).table((1,)).tolist() == [2, 0]
 
 
 def test_scores_are_remembered_up_to_a_bound():
