@@ -56,6 +56,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "privbayes": {"method": "privbayes", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "privabn": {"method": "privabn", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "jtree": {"method": "jtree", "split": (Fraction(3, 2),) * 2},
+    "dp-ccbn": {"method": "dp-ccbn", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "sets of three": {"method": "guided", "ways": 3, "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "turns": {"update": "turns"},
