@@ -77,8 +77,9 @@ def document(found: Sequence[Mean], refused: Sequence[str]) -> Iterator[str]:
     yield (
         "Written by `python -m tests.benchmarks.family`; do not edit. What the figures say, beside what the papers "
         "claim, is in [docs/methods.md](../../docs/methods.md). Errors are average total variation distances of "
-        "marginals of two attributes, and in brackets of three: means, and how many runs they are of where it is "
-        "one. Rows are divided at random, one insider, pure epsilon, noise distributed. `-` was not run or is refused."
+        "marginals of two attributes, and in brackets of three. Rows are divided at random, one insider (none where "
+        f"one party has all rows), pure epsilon, noise distributed. Runs of a setting: {_runs(found, False)}, of views "
+        f"{_runs(found, True)}. `-` was not run or is refused."
     )
     yield from _by_epsilon(found)
     yield from _by_parties(found)
@@ -86,7 +87,7 @@ def document(found: Sequence[Mean], refused: Sequence[str]) -> Iterator[str]:
     yield from _views(found)
     yield from _classified(found)
     yield "## Figures"
-    yield "Bars are standard errors; a point without a bar is one run."
+    yield "Bars are standard errors, where there is more than one run."
     for path in sorted(FIGURES.glob("*.png")):
         yield f"![{path.stem.replace('-', ' ')}](family/{path.name})"
     if refused:
@@ -119,7 +120,8 @@ def _pairs_and_triples(found: Sequence[Mean], axis: str) -> Iterator[str]:
                 for place in places
             ]
             rows.append([label, *cells])
-        yield _table([data, *(f"{axis} {place}" for place in places)], rows)
+        measured = [row for row in rows if set(row[1:]) != {"-"}]
+        yield _table([data, *(f"{axis} {place}" for place in places)], measured)
 
 
 def _wide(found: Sequence[Mean]) -> Iterator[str]:
@@ -157,6 +159,10 @@ def _classified(found: Sequence[Mean]) -> Iterator[str]:
     yield _table(["", *(f"{target.removeprefix('wrong about ')}, epsilon {e}" for target, e in places)], rows)
 
 
+def _runs(found: Sequence[Mean], of_views: bool) -> str:
+    return " to ".join(map(str, sorted({one.runs for one in found if one.is_of_views == of_views}))) or "none"
+
+
 def _values(found: Sequence[Mean], axis: str) -> list[str]:
     return sorted({one.option(axis) for one in found}, key=float)
 
@@ -164,7 +170,7 @@ def _values(found: Sequence[Mean], axis: str) -> list[str]:
 def _of(found: Sequence[Mean], quantity: str, **where: str) -> str:
     for one in found:
         if one.quantity == quantity and all(one.option(name) == value for name, value in where.items()):
-            return f"{one.mean:.4f}" + (", 1" if one.runs == 1 else "")
+            return f"{one.mean:.4f}"
     return "-"
 
 

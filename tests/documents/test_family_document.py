@@ -25,9 +25,10 @@ def test_every_figure_stands_in_its_cell():
         record("adult-classified", {"wrong about income": 0.17}, epsilon="0.8", parties="2", method="independent"),
     )
     assert found.count("| JTree | 0.1500 (0.3000) |") == 1
-    assert "| JTree | 0.1500 (0.3000) | 0.0500, 1 (0.0700, 1) |" in found
-    assert "| PrivABN | 0.0100, 1 | - | - | 0.0300, 1 |" in found
-    assert "| views, PriView's pairs | 0.0200, 1 | - | - | - |" in found
-    assert "| views, NOCD | 0.3000, 1 |" in found
-    assert "| Independent | 0.1700, 1 |" in found
+    assert "| JTree | 0.1500 (0.3000) | 0.0500 (0.0700) |" in found
+    assert "| PrivABN | 0.0100 | - | - | 0.0300 |" in found
+    assert "| views, PriView's pairs | 0.0200 | - | - | - |" in found
+    assert "| views, NOCD | 0.3000 |" in found
+    assert "| Independent | 0.1700 |" in found
     assert "- too much noise" in found
+    assert "Runs of a setting: 1 to 2, of views 1." in found[2]
