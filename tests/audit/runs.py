@@ -25,7 +25,9 @@ from protocol.picks.scores import scoring
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Vector
+from protocol.stages.candidates import Candidates
 from protocol.stages.definitions import privabn
+from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.pick_pairs import PickPairs
 from protocol.stages.picking import families_of, judge_of
@@ -56,6 +58,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "privbayes": {"method": "privbayes", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "privabn": {"method": "privabn", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "jtree": {"method": "jtree", "split": (Fraction(3, 2),) * 2},
+    "dp-ccbn": {"method": "dp-ccbn", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "sets of three": {"method": "guided", "ways": 3, "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
     "turns": {"update": "turns"},
@@ -89,19 +92,25 @@ class Attack:
         codes = [columns(self.tables[0]), *[columns(self.tables[second])] * self.person.parties]
         run, found = Driver(self.terms, codes, entropy=True), 0.0
         while (step := run.state.step) is not None:
-            asked, former = run.tasks(), len(run.state.knowledge.released)
+            asked, known = run.tasks(), run.state.knowledge
             with remembered() as drawn:
                 replies = {party: run.answer(party, task) for party, task in asked.items()}
             for party, reply in replies.items():
                 run.receive(party, reply)
             attacked = [party for party in self.attacked if party in step.parties and step.stage != "joining"]
             found += sum(self.picked(run, step, party, asked[party], replies[party]) for party in attacked)
+            tables = self.opened(run, step, known, replies)
             for party in attacked[:1] if drawn else attacked:
-                tables = [one.table for one in run.state.knowledge.released[former:]]
                 found += self.counted(run, step, party, tables, drawn)
         return found
 
     # Tables
+
+    def opened(self, run: Driver, step: Step, known: Knowledge, replies: dict[int, Reply]) -> list[Table]:
+        """The tables that the curator has after this step, also those that it compares and does not keep."""
+        if step.stage == "candidates":
+            return Candidates().opened(self.terms, step, known, replies, run.opening)
+        return [one.table for one in run.state.knowledge.released[len(known.released) :]]
 
     def counted(self, run: Driver, step: Step, party: int, tables: Sequence[Table], drawn: Sequence[Vector]) -> float:
         """The loss of the tables of one step; in a pass without the insider's rows and noise."""

@@ -27,6 +27,27 @@ def generated(seed, count):
     return cases
 
 
+# Every other method, with a budget of which its choices get a part however few rows there are, and its steps.
+HALVES = {"split": ["1/2", "1/2"]}
+METHODS = {
+    "guided": ({"split": ["1/4"] * 4, "rounds": 1}, ["joining", "levels", "initial/1", "initial/2", "parameters"]),
+    "privbayes": (HALVES, ["joining", "initial/1", "initial/2", "parameters"]),
+    "privabn": (HALVES, ["joining", "growth/1", "growth/2", "parameters"]),
+    "jtree": (HALVES, ["joining", "correlations", "parameters"]),
+    "dp-ccbn": ({}, ["joining", *(f"candidates/{number}" for number in range(1, 5)), "parameters"]),
+    "independent": ({"noise": None}, ["joining", "models"]),
+}
+BOUNDARIES = [
+    (method, step, victim, moment)
+    for method, (_, steps) in METHODS.items()
+    for number, step in enumerate(steps)
+    for victim, moment in [
+        (CURATOR, ("lost before", "lost after", "after, but heard")[number % 3]),
+        (f"party-{number % 2 + 1}", ("lost after", "after, but heard", "lost before")[number % 3]),
+    ]
+]
+
+
 def restarted_and_finished(cluster, run):
     cluster.start_again()
     cluster.finishes(run)
@@ -41,6 +62,20 @@ def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
     assert trap.sprung.wait(60)
     cluster.proxy.clear()
     restarted_and_finished(cluster, run)
+
+
+@pytest.mark.parametrize(
+    ("method", "step", "victim", "moment"),
+    mostly_exhaustive(BOUNDARIES, [BOUNDARIES.index(("jtree", "parameters", CURATOR, "after, but heard"))]),
+)
+def test_killed_at_the_boundary_of_a_step_of_any_method(cluster, method, step, victim, moment):
+    trap = Trap(cluster, victim, step, moment)
+    wishes, steps = METHODS[method]
+    run = cluster.begin(method=method, update=None, **wishes)
+    assert trap.sprung.wait(60)
+    cluster.proxy.clear()
+    restarted_and_finished(cluster, run)
+    assert {reply.step for reply in cluster.replies(run)} == set(steps)
 
 
 @pytest.mark.parametrize("delay", mostly_exhaustive(DELAYS, {3}))

@@ -33,7 +33,8 @@ _NAMES = {
     "nocd": "NOCD",
     "nocd-paper": "NOCD as in the paper",
     "pairs": "every pair alone",
-    "priview": "PriView-style",
+    "priview": "PriView, pairs",
+    "priview-triples": "PriView, triples",
 }
 _UNIT = 3.6  # inches per panel
 _MARKERS = "osD^vP*Xhd"

@@ -20,7 +20,7 @@ from curator.experiments.partition import Division
 from curator.experiments.simulate import ExperimentSettings, as_published, prepare, stream_of_seed
 from curator.experiments.simulation import Simulation, StageCost, simulate
 from curator.experiments.sweep.grid import Cell, Source, ViewStudy
-from curator.experiments.view_study import pair_error
+from curator.experiments.view_study import marginal_errors
 from curator.operator.schema_files import read_schema
 from protocol.errors import PlanError
 from protocol.forecast.error import predicted
@@ -64,7 +64,7 @@ def _of_views(source: Source, study: ViewStudy, seed: int) -> Outcome:
     encoding = Encoding.of(table.schema, study.encoding)
     rows = Rows(encoding.domain, encoding.encode(table.codes))
     stream = Stream.keyed(b"%d" % seed, "subn sweep views")
-    return {"measured": {"2-way": pair_error(rows, encoding.domain, study.design, study.epsilon, stream)}}
+    return {"measured": marginal_errors(rows, encoding.domain, study.design, study.epsilon, source.ways, stream)}
 
 
 @lru_cache(maxsize=_TABLES_KEPT)

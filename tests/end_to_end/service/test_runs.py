@@ -43,14 +43,16 @@ def check_books(home: Cluster, run: str) -> Manifest:
     return manifest
 
 
-METHODS = [*product(("dp-subn", "dp-ccbn", "independent", "privbayes", "privabn", "jtree"), (2, 3, 4))]
+METHODS = [*product(("dp-subn", "dp-ccbn", "independent", "privbayes", "privabn", "jtree", "guided"), (2, 3, 4))]
 MODES = [
     (noise, update) for noise in ("selected", "distributed", "local") for update in ("accumulate", "replace", "joint")
 ]
 ONE_IN_EACH_ROW_AND_COLUMN = {0, 4, 8}
 
 
-@pytest.mark.parametrize(("method", "parties"), mostly_exhaustive(METHODS, {*ONE_IN_EACH_ROW_AND_COLUMN, 10, 13, 16}))
+@pytest.mark.parametrize(
+    ("method", "parties"), mostly_exhaustive(METHODS, {*ONE_IN_EACH_ROW_AND_COLUMN, 10, 13, 16, 19})
+)
 def test_every_method(home: Cluster, method: str, parties: int) -> None:
     manifest = check_books(home, home.finished(*PARTIES[:parties], method=method))
     assert manifest.plan.parties == parties

@@ -17,6 +17,7 @@ from curator.experiments.sweep.grid import read_grid
 from curator.experiments.sweep.results import Results
 from curator.experiments.sweep.run import measure
 from curator.experiments.sweep.runner import RESULTS, run_sweep
+from curator.experiments.view_study import DESIGNS
 from curator.subn import main
 from protocol.errors import OperatorError
 
@@ -240,7 +241,7 @@ def test_a_plan_that_is_refused_is_a_result(world):
     assert one.startswith("degree 3 cannot be afforded")
 
 
-@pytest.mark.parametrize("design", ["nocd", "nocd-paper", "pairs", "priview"])
+@pytest.mark.parametrize("design", DESIGNS)
 def test_pairs_from_views_get_better_with_epsilon(world, design):
     grid = grid_of(world, HEAD + f"[[views]]\ndesign = '{design}'\nepsilon = [0.1, 100]\nencoding = 'binary'")
     measured = [measure(grid.sources["clinic"], cell)["measured"]["2-way"] for cell in grid.cells]
