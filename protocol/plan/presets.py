@@ -14,6 +14,7 @@ from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.options import PICKING_RULES, Method, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Views, Weighed
+from protocol.plan.trees import wavelets_help
 from protocol.plan.tuning import tuned, views_pay
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.tables.domain import Domain
@@ -108,7 +109,8 @@ def make_plan(
     asked.setdefault("rows_per_person", max((member.rows_per_person or 1 for member in members), default=1))
     pair_by_pair = epsilon > 0 and picks_pairs(method, preset, asked)
     chosen = _preset(method, preset, pair_by_pair, asked.get("privacy", "pure")) | asked
-    variables = Encoding.of(counted(schema, chosen.get("edges", Fraction(0))), chosen["encoding"]).domain
+    counted_schema = counted(schema, chosen.get("edges", Fraction(0)))
+    variables = Encoding.of(counted_schema, chosen["encoding"]).domain
     if pair_by_pair:
         chosen |= _tuned(method, variables.sizes[: variables.count], members, epsilon, chosen) | asked
     elif _hears_everything(method, preset, chosen):
@@ -122,6 +124,9 @@ def make_plan(
         chosen["split"] = (Fraction(0), sum(chosen["split"], Fraction(0)))
     if method == "jtree":
         chosen.setdefault("views", _views_of_pairs(variables, members, chosen))
+    if preset == "sound" and chosen.get("views", "pairs") != "pairs" and chosen["encoding"] == "native":
+        helps = wavelets_help(counted_schema, DEFINITIONS[chosen.get("privacy", "pure")])
+        chosen.setdefault("noise_shape", "wavelet" if helps else "cells")
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
     chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
     chosen.setdefault("rows", sum(member.rows for member in members))
