@@ -314,8 +314,8 @@ class PlanOptions(BaseModel):
             "where the noise of single columns lies. cells: in every count; wavelet: in Haar coefficients of columns "
             "with 32 or more values that have an order or a taxonomy, so that counts of ranges and groups are more "
             "precise and single counts less",
-            "wavelet where columns are counted alone and it is predicted to help, which takes privacy zcdp or more "
-            "than 1,000 values; else cells",
+            "wavelet where columns are counted alone and it halves the variance of their ranges, as with privacy zcdp "
+            "and 70 values or more; else cells",
             concerns="encoding native and a pass over single columns",
         ),
     ] = "cells"

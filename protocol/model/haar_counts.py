@@ -11,7 +11,7 @@ from protocol.model.ordered_pieces import Array
 from protocol.tables.haar import HaarNoise, Node
 
 _ONE_DEVIATION = (0.1587, 0.8413)  # between these quantiles lie two deviations of a normal variable
-_SURPRISING = 2.0  # standard deviations of its noise from what the draws say, beyond which a coefficient is believed
+_SURPRISING = 2.5  # standard deviations of its noise from what the draws say, beyond which a coefficient is believed
 
 
 def told_by_halves(draws: Array, coefficients: Array, noise: HaarNoise, strays: Array) -> Array:

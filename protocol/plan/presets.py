@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
-from protocol.options import PICKING_RULES, Method, Preset, Privacy
+from protocol.options import PICKING_RULES, Method, NoiseShape, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Views, Weighed
 from protocol.plan.trees import wavelets_help
 from protocol.plan.tuning import tuned, views_pay
@@ -124,9 +124,7 @@ def make_plan(
         chosen["split"] = (Fraction(0), sum(chosen["split"], Fraction(0)))
     if method == "jtree":
         chosen.setdefault("views", _views_of_pairs(variables, members, chosen))
-    if preset == "sound" and chosen.get("views", "pairs") != "pairs" and chosen["encoding"] == "native":
-        helps = wavelets_help(counted_schema, DEFINITIONS[chosen.get("privacy", "pure")])
-        chosen.setdefault("noise_shape", "wavelet" if helps else "cells")
+    chosen.setdefault("noise_shape", _noise_shape(preset, counted_schema, chosen))
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
     chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
     chosen.setdefault("rows", sum(member.rows for member in members))
@@ -247,6 +245,13 @@ def _views_of_pairs(domain: Domain, members: Sequence[Member], chosen: dict[str,
     rows, sizes = [member.rows for member in members], domain.sizes[: domain.count]
     pays = views_pay(sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"])
     return "pairs" if pays else "halves"
+
+
+def _noise_shape(preset: Preset, counted_schema: Schema, chosen: dict[str, Any]) -> NoiseShape:
+    """Wavelets where whole columns are counted alone and the counts of their ranges gain much by them."""
+    counts_columns = preset == "sound" and chosen.get("views", "pairs") != "pairs" and chosen["encoding"] == "native"
+    definition = DEFINITIONS[chosen.get("privacy", "pure")]
+    return "wavelet" if counts_columns and wavelets_help(counted_schema, definition) else "cells"
 
 
 def _beside_edges(definition: PrivacyDefinition, epsilon: Fraction, chosen: dict[str, Any]) -> Fraction:

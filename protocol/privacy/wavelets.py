@@ -15,7 +15,7 @@ from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.haar import Groups, HaarNoise, HaarTree
 
 MANY = 32  # categories of an attribute, from which on its counts may have wavelet noise
-WORTH = 0.7  # mean variance of queries, as a share of plain noise's, up to which recommended plans take wavelets
+WORTH = 0.5  # mean variance of queries, as a share of plain noise's, up to which recommended plans take wavelets
 _SCALE = 1 << 64  # of weights before their roots are taken
 _BUDGET = Fraction(1, 1000)  # at which the two kinds of noise are compared; their ratio hardly depends on it
 
@@ -51,7 +51,7 @@ class Wavelet:
 
     @cached_property
     def _plain(self) -> Fraction:
-        """The same for independent noise in every count; the sum of all counts is public."""
+        """The sum of the variances of all queries under independent noise of variance 1; the sum of all counts is public."""
         count = len(self.tree.order)
         if self.groups:
             many = Counter([1] * count + [end - first for first, end in self.groups])
@@ -68,8 +68,9 @@ def ordered_wavelet(ordered: int, size: int) -> Wavelet:
 def taxonomy_wavelet(groups: Groups) -> Wavelet:
     """The wavelet of a taxonomy's values, given its nested groups."""
     found: list[tuple[int, int]] = []
-    _places_of_groups(groups, 0, found)
-    return Wavelet(HaarTree.over(groups), tuple(found[:-1]))  # the last is the whole
+    count = _places_of_groups(groups, 0, found)
+    proper = (group for group in dict.fromkeys(found) if 1 < group[1] - group[0] < count)
+    return Wavelet(HaarTree.over(groups), tuple(proper))
 
 
 def dearest_change(tree: HaarTree, budgets: Sequence[Fraction], cost_of_two: int) -> Fraction:
@@ -114,7 +115,7 @@ def _in_ranges(tree: HaarTree) -> tuple[Fraction, ...]:
 
 
 def _in_groups(wavelet: Wavelet) -> tuple[Fraction, ...]:
-    """The same over all single categories and all groups, each of which is a node: a half's count is half a node's."""
+    """For every level: the sum over all categories and groups, each a node, of squared parts: halved from node to half."""
     tree, groups = wavelet.tree, set(wavelet.groups)
     queries = {(place, place + 1): Fraction(1) for place in range(len(tree.order))}
     found = [Fraction(0)] * len(tree.levels)
@@ -126,7 +127,7 @@ def _in_groups(wavelet: Wavelet) -> tuple[Fraction, ...]:
 
 
 def _places_of_groups(groups: Groups, start: int, found: list[tuple[int, int]]) -> int:
-    """Note the places of all groups, the outer after the inner, and return the end."""
+    """Note the places of all groups, and return the end of the last."""
     end = start
     for member in groups:
         end = end + 1 if isinstance(member, int) else _places_of_groups(member, end, found)

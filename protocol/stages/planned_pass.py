@@ -34,9 +34,8 @@ class PlannedPass(SumPass):
     def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
         return min(rate for _, rate in self.parts(terms, step))
 
-    def size(self, terms: Terms, _step: Step) -> Size:
-        cover = self.cover(terms)
-        return Size(len(cover.views), cover.cells)
+    def size(self, terms: Terms, step: Step) -> Size:
+        return Size(len(self.cover(terms).views), sum(cells for cells, _ in self.parts(terms, step)))
 
     def cells_by_rate(self, terms: Terms, step: Step) -> dict[Fraction, int]:
         found: dict[Fraction, int] = {}
