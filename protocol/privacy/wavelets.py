@@ -51,7 +51,7 @@ class Wavelet:
 
     @cached_property
     def _plain(self) -> Fraction:
-        """The sum of the variances of all queries under independent noise of variance 1; the sum of all counts is public."""
+        """The sum of all queries' variances under independent noise of variance 1; the sum of counts is public."""
         count = len(self.tree.order)
         if self.groups:
             many = Counter([1] * count + [end - first for first, end in self.groups])
@@ -115,7 +115,7 @@ def _in_ranges(tree: HaarTree) -> tuple[Fraction, ...]:
 
 
 def _in_groups(wavelet: Wavelet) -> tuple[Fraction, ...]:
-    """For every level: the sum over all categories and groups, each a node, of squared parts: halved from node to half."""
+    """For every level: the sum of squared parts in all single categories and groups, each of which is a node."""
     tree, groups = wavelet.tree, set(wavelet.groups)
     queries = {(place, place + 1): Fraction(1) for place in range(len(tree.order))}
     found = [Fraction(0)] * len(tree.levels)

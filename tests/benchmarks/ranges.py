@@ -1,7 +1,7 @@
 """Errors of range counts on `age` and `hours-per-week` of Adult with 100 values each: wavelets beside plain noise.
 
-`python -m tests.benchmarks.ranges [--seeds 5] [--data ../shared/data] [--trees] [--product]`: the root mean square error
-of the counts of all ranges of a length, where the whole epsilon counts this one column with one full share of noise.
+`python -m tests.benchmarks.ranges [--seeds 5] [--data ../shared/data] [--trees] [--product]`: the root mean square
+error of the counts of all ranges of a length, where the whole epsilon counts this column with one share of noise.
 `raw` counts are as released, `estimate` is what published rows follow. `--product` counts both columns at once.
 `--trees` compares mean variances of all ranges with those of trees of counts, each at its best division of the budget.
 """
