@@ -62,9 +62,9 @@ def _step(terms: Terms, step: Step) -> StepForecast:
     layout = Layout(tuple(alike.values()), tuple(alike), rows)
     count = terms.plan.noise_mode.ciphertexts(layout) if stage.is_sum else 0
     noise = math.fsum(number * _mean_size(terms, stage.is_sum, rate) for rate, number in alike.items())
-    if step.stage == "levels":
-        sizes = terms.plan.definition.mean_size
-        noise = math.fsum(table.counts.size * sizes(table.variance) for table in blank_columns(terms))
+    if step.stage == "levels":  # counts follow from what is sent, which may be coefficients
+        mean_size = terms.plan.definition.mean_size
+        noise = math.fsum(table.counts.size * mean_size(table.variance) for table in blank_columns(terms))
     return StepForecast(
         step.name,
         len(step.parties),

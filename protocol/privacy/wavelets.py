@@ -90,7 +90,7 @@ def dearest_change(tree: HaarTree, budgets: Sequence[Fraction], cost_of_two: int
 
 @lru_cache(maxsize=256)
 def _shares(wavelet: Wavelet, cost_of_two: int, degree: int) -> tuple[Fraction, ...]:
-    """Parts in proportion to roots of the levels' weights, of which variances make least: of the square or the cube."""
+    """Divide the budget in proportion to roots of the levels' weights, which leaves the least noise in all queries."""
     weights = [Fraction(int(gmpy2.iroot(gmpy2.mpz(int(w * _SCALE)), degree)[0])) for w in wavelet._weights]
     whole = dearest_change(wavelet.tree, weights, cost_of_two)
     return tuple(weight / whole for weight in weights)

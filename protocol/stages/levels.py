@@ -24,7 +24,6 @@ from protocol.stages.picked_tables import coming_noise
 from protocol.stages.planned_pass import PlannedPass
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain, Merged, Variables
-from protocol.tables.haar import HaarNoise
 from protocol.tables.marginal import Table
 from protocol.views.cover import Cover
 
@@ -75,7 +74,7 @@ class Levels(PlannedPass):
                 found += super().told(terms, [table], domain, [next(left)])
                 continue
             coefficients, variances = zip(*islice(left, len(wavelet.tree.levels)), strict=True)
-            noise = HaarNoise(wavelet.tree, variances)
+            noise = wavelet.noise(variances)
             counts = wavelet.tree.counts(terms.plan.total_rows, joined(coefficients))
             found.append(Table(table, counts, noise.variance, noise))
         return found
