@@ -25,6 +25,7 @@ EncodingName = Literal["native", "binary", "gray", "hierarchical"]
 FamilyTables = Literal["maximal", "every"]
 ScoreName = Literal["I", "F", "R", "M"]
 Choice = Literal["permute-and-flip", "exponential"]
+NoiseShape = Literal["cells", "wavelet"]
 Kind = Literal["choice", "number", "exact", "exacts", "text"]
 
 MOST_ROWS_OF_A_PERSON = 1000
@@ -55,6 +56,11 @@ def is_one(number: int) -> bool:
 def is_maximal(tables: str) -> bool:
     """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean maximal."""
     return tables == "maximal"
+
+
+def is_cells(shape: str) -> bool:
+    """Whether a plan leaves the field out of its JSON: plans without it, which older releases make, mean cells."""
+    return shape == "cells"
 
 
 @dataclass(frozen=True)
@@ -300,6 +306,19 @@ class PlanOptions(BaseModel):
             concerns="a score other than M",
         ),
     ] = "maximal"
+    noise_shape: Annotated[
+        NoiseShape,
+        Field(exclude_if=is_cells),
+        Option(
+            "Shape of the noise",
+            "where the noise of single columns lies. cells: in every count; wavelet: in Haar coefficients of columns "
+            "with 32 or more values that have an order or a taxonomy, so that counts of ranges and groups are more "
+            "precise and single counts less",
+            "wavelet where columns are counted alone and it halves the variance of their ranges, as with privacy zcdp "
+            "and 70 values or more; else cells",
+            concerns="encoding native and a pass over single columns",
+        ),
+    ] = "cells"
     rows: Annotated[
         int,
         Field(ge=1),

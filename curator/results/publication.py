@@ -31,8 +31,10 @@ from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, edges, s
 from protocol.run.synthesis import published_terms, synthetic_codes
 from protocol.services.schema_words import editable
 from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_domain
+from protocol.stages.registry import blank_columns
 from protocol.tables.coding import labels
-from protocol.tables.domain import Domain, FoundEdges, Merged
+from protocol.tables.domain import Domain, FoundEdges, Merged, Variables
+from protocol.tables.haar import HaarNoise
 from protocol.tables.marginal import Table
 from protocol.tables.text_column import TextColumn
 
@@ -162,7 +164,8 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     )
     grids, edges = _grids(content.get("grids", ()))
     domains = {False: terms.domain.with_merged(merged), True: terms.domain.with_merged(halves)}
-    released = tuple(_released(domains, one) for one in content["tables"])
+    noises = {table.variables: table.noise for table in blank_columns(terms)}
+    released = tuple(_released(domains, noises, one) for one in content["tables"])
     networks = [Network(tuple(Family(child, tuple(parents)) for child, *parents in n)) for n in network["networks"]]
     empty = np.zeros((terms.domain.count, terms.domain.count))
     if not content["models"]:
@@ -176,10 +179,12 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     return Knowledge(empty, released=released, models=models)
 
 
-def _released(domains: Mapping[bool, Domain], one: Json) -> Released:
+def _released(domains: Mapping[bool, Domain], noises: Mapping[Variables, HaarNoise | None], one: Json) -> Released:
     variables, is_halved = tuple(one["variables"]), one.get("halved", False)
-    counts = np.array(one["counts"], dtype=np.int64).reshape(domains[is_halved].shape(variables))
-    return Released(one["step"], Table(variables, counts, one["variance"]), one["rows"], is_halved)
+    noise = noises.get(variables) if one["step"] == "levels" else None
+    counts = np.array(one["counts"], dtype=np.int64 if noise is None else np.float64)
+    table = Table(variables, counts.reshape(domains[is_halved].shape(variables)), one["variance"], noise)
+    return Released(one["step"], table, one["rows"], is_halved)
 
 
 def _grids_json(known: Knowledge) -> list[Json]:

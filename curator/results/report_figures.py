@@ -21,7 +21,7 @@ from protocol.plan.terms import Terms
 from protocol.services.schema_words import about
 from protocol.stages.knowledge import Knowledge, LocalModel, counted_domain
 from protocol.tables.attributes import Ranged
-from protocol.tables.marginal import Table, project_to_simplex
+from protocol.tables.marginal import Table, averaged, project_to_simplex
 
 Json = dict[str, Any]
 # 95 % of Laplace noise is within ln(20) / sqrt(2) standard deviations. Its sums and Gaussian noise need fewer.
@@ -157,8 +157,9 @@ def _measured(terms: Terms, sources: Sequence[_Source], number: int) -> Table | 
     measured = [one for one in found if one is not None]
     if len(measured) < len(found):
         return None
-    counts = np.sum([_at_codes(terms, number, one[0]) for one in measured], axis=0)
-    return Table((number,), counts, sum(one[1] for one in measured))
+    counts = np.sum([_at_codes(terms, number, one.counts) for one in measured], axis=0)
+    noise = measured[0].noise if len(measured) == 1 else None
+    return Table((number,), counts, sum(one.variance for one in measured), noise)
 
 
 def _numbers(terms: Terms, sources: Sequence[_Source], drawn: Sequence[NDArray[Any]]) -> list[Json]:
@@ -180,23 +181,10 @@ def _least_variance(terms: Terms, tables: Sequence[Table], variables: tuple[int,
     return min((table.project(variables, terms.domain).variance for table in fitting), default=math.inf)
 
 
-def _combined(
-    terms: Terms, tables: Sequence[Table], variables: tuple[int, ...]
-) -> tuple[NDArray[np.float64], float] | None:
-    """Return the best estimate from all tables that hold these variables, and its variance.
-
-    The tables' noise is independent, so each is weighted by its precision.
-    """
-    weighed, weights = [], []
-    for table in tables:
-        if set(variables) <= set(table.variables):
-            projected = table.project(variables, terms.domain)
-            weights.append(1 / max(projected.variance, 1e-12))
-            weighed.append(projected.counts * weights[-1])
-    if not weighed:
-        return None
-    total: NDArray[np.float64] = np.sum(weighed, axis=0) / sum(weights)
-    return total, 1 / sum(weights)
+def _combined(terms: Terms, tables: Sequence[Table], variables: tuple[int, ...]) -> Table | None:
+    """Return the best estimate from all tables that hold these variables."""
+    found = [table.project(variables, terms.domain) for table in tables if set(variables) <= set(table.variables)]
+    return averaged(found) if found else None
 
 
 def _at_codes(terms: Terms, number: int, counts: NDArray[np.float64]) -> NDArray[np.float64]:

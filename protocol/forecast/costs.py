@@ -10,7 +10,7 @@ from fractions import Fraction
 from protocol.plan.step import Step
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import WORD_BYTES, Layout
-from protocol.stages.registry import stage_of
+from protocol.stages.registry import blank_columns, stage_of
 
 # Measured on one core with 3072-bit keys: a party's work per ciphertext, and the curator's per sum of ciphertexts.
 _SECONDS_PER_CIPHERTEXT = 0.006
@@ -62,6 +62,9 @@ def _step(terms: Terms, step: Step) -> StepForecast:
     layout = Layout(tuple(alike.values()), tuple(alike), rows)
     count = terms.plan.noise_mode.ciphertexts(layout) if stage.is_sum else 0
     noise = math.fsum(number * _mean_size(terms, stage.is_sum, rate) for rate, number in alike.items())
+    if step.stage == "levels":  # counts follow from what is sent, which may be coefficients
+        mean_size = terms.plan.definition.mean_size
+        noise = math.fsum(table.counts.size * mean_size(table.variance) for table in blank_columns(terms))
     return StepForecast(
         step.name,
         len(step.parties),

@@ -9,7 +9,7 @@ from protocol.forecast.coverage import Evidence, sizes_of
 from protocol.forecast.coverage_by_network import evidence_of_networks
 from protocol.forecast.coverage_by_views import evidence_of_views
 from protocol.plan.terms import Terms
-from protocol.stages.registry import stage_of
+from protocol.stages.registry import blank_columns
 
 
 def evidence_of_clusters(terms: Terms) -> Evidence:
@@ -17,11 +17,7 @@ def evidence_of_clusters(terms: Terms) -> Evidence:
     if terms.plan.views == "pairs" and terms.plan.split[0]:
         return evidence_of_views(terms)
     (cliques,) = evidence_of_networks(terms)
-    alone = {}
-    for step in terms.steps:
-        if step.stage == "levels":
-            rates = stage_of(terms, step).noise_rates(terms, step, terms.single_cover.view_cells)
-            noise = map(terms.plan.noise_mode.retained_variance, rates)
-            alone = dict(zip((sizes_of(terms)[view[0]] for view in terms.single_cover.views), noise, strict=True))
+    columns = zip(sizes_of(terms), blank_columns(terms), strict=False)
+    alone = {size: table.variance for size, table in columns}
     single = {size: min(variance, alone.get(size, variance)) for size, variance in cliques.single.items()}
     return replace(cliques, single=single, is_fitted=terms.plan.estimate == "graphical-model")

@@ -14,7 +14,7 @@ from protocol.plan.step import Step
 from protocol.plan.terms import FRONTIER_DEGREE, Terms
 from protocol.plan.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.stages.picked_tables import PASSES, coming_noise
-from protocol.stages.registry import stage_of
+from protocol.stages.registry import blank_columns
 
 _UNITS = 10**9  # to which a table's share of a budget is rounded
 
@@ -45,13 +45,7 @@ def evidence_of_picks(terms: Terms) -> Evidence:
 
 
 def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:
-    step = next(step for step in terms.steps if step.stage == "levels")
-    cover = terms.single_cover
-    rates = stage_of(terms, step).noise_rates(terms, step, cover.view_cells)
-    return {
-        sizes[view[0]]: terms.plan.noise_mode.retained_variance(rate)
-        for view, rate in zip(cover.views, rates, strict=True)
-    }
+    return {size: table.variance for size, table in zip(sizes, blank_columns(terms), strict=True)}
 
 
 def _rounds(terms: Terms, pairs: int) -> Iterator[_Round]:

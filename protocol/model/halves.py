@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.tables.domain import Merged
-from protocol.tables.marginal import Table, project_to_simplex
+from protocol.tables.marginal import Table, nonnegative
 from protocol.tables.schema import Schema
 
 
@@ -19,7 +19,7 @@ def halves_of(singles: Sequence[Table], schema: Schema, total: int) -> tuple[Mer
     found = []
     for table in singles:
         (variable,) = table.variables
-        counts = project_to_simplex(table.counts, total)
+        counts = nonnegative(table, total)
         if len(counts) > 2:
             in_order = schema.attributes[variable].kind != "categorical"
             groups = _below_and_above(counts) if in_order else _balanced(counts)

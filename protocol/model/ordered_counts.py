@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crypto.randomness import Stream
+from protocol.model.haar_counts import told_by_halves
 from protocol.model.ordered_pieces import Array, Pieces
 from protocol.tables.domain import Variable
+from protocol.tables.haar import HaarNoise
 from protocol.tables.marginal import Table, project_to_simplex
 
 DRAWS = 200
@@ -36,18 +38,24 @@ def possible_counts(table: Table, variable: Variable, total: float) -> Array:
     All rows are non-negative and add up to `total`. The same table always gives the same draws.
     """
     noisy = tuple(np.asarray(table.counts, np.float64).tolist())
-    return _possible_counts(noisy, variable.ordered, max(table.variance, _LEAST_VARIANCE), total)
+    return _possible_counts(noisy, variable.ordered, max(table.variance, _LEAST_VARIANCE), total, table.noise)
 
 
 @lru_cache(maxsize=64)  # a run fits its model again after every round, and most tables of one variable stay as they are
-def _possible_counts(noisy: tuple[float, ...], ordered: int, variance: float, total: float) -> Array:
+def _possible_counts(
+    noisy: tuple[float, ...], ordered: int, variance: float, total: float, noise: HaarNoise | None
+) -> Array:
     stream, counts = Stream.keyed(b"possible counts"), np.array(noisy)
     cells = -(-ordered // _MOST_CELLS)
     blocks = np.add.reduceat(counts[:ordered], np.arange(0, ordered, cells))
     found = _scattered(_Range(blocks, variance * cells, total).draw(stream), blocks, variance * cells, stream)
     found = np.repeat(found, cells, axis=1)[:, :ordered] * _shares(counts[:ordered], cells)
     strays = np.sqrt(variance) * normal_numbers(stream, DRAWS, len(counts) - ordered)
-    return _adding_up(np.hstack([found, np.maximum(counts[ordered:] + strays, 0.0)]), variance, total)
+    draws = _adding_up(np.hstack([found, np.maximum(counts[ordered:] + strays, 0.0)]), variance, total)
+    if noise is None:
+        return draws
+    coefficients = noise.tree.coefficients(counts)
+    return told_by_halves(draws, coefficients, noise, normal_numbers(stream, DRAWS, len(coefficients)))
 
 
 def middle(draws: Array, ordered: int) -> Array:

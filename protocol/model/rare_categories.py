@@ -15,7 +15,7 @@ from protocol.model.junction_tree import Array
 from protocol.model.ordered_counts import middle, possible_counts
 from protocol.model.systematic_sampling import cumulative_shares, systematic
 from protocol.tables.domain import Domain, Merged
-from protocol.tables.marginal import Table, project_to_simplex
+from protocol.tables.marginal import Table, nonnegative
 
 Groups = NDArray[np.intp]
 # A category's count must exceed both multiples (found on Adult): of its own deviation, and of later cells' mean noise.
@@ -125,7 +125,7 @@ def _groups(table: Table, noise: float) -> tuple[int, ...]:
 
 
 def _weights(size: int, table: Table | None, total: float) -> Array:
-    return np.ones(size) if table is None else project_to_simplex(table.counts, total)
+    return np.ones(size) if table is None else nonnegative(table, total)
 
 
 def _has_order(domain: Domain, variable: int) -> bool:

@@ -20,7 +20,7 @@ from protocol.model.triangulation import TableGraph
 from protocol.network.network import Family, Network
 from protocol.privacy.mechanisms import PrivacyDefinition
 from protocol.tables.domain import Domain
-from protocol.tables.marginal import Table, project_to_simplex
+from protocol.tables.marginal import Table, averaged, project_to_simplex
 
 _LEAST_VARIANCE = 1e-6  # used where a budget is so large that no noise is left
 
@@ -98,9 +98,7 @@ def _best_single(variable: int, tables: Sequence[Table], domain: Domain) -> Tabl
     answers = [table.project((variable,), domain) for table in tables if variable in table.variables]
     if not answers:
         return None
-    weights = [1 / one.variance for one in answers]
-    counts = np.average([one.counts for one in answers], axis=0, weights=weights)
-    return Table((variable,), counts, 1 / sum(weights))
+    return averaged(answers)
 
 
 def _shares(merging: Merging, known: Mapping[int, Table], total: int) -> list[Array]:

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
-from protocol.options import PICKING_RULES, Method, Preset, Privacy
+from protocol.options import PICKING_RULES, Method, NoiseShape, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Views, Weighed
+from protocol.plan.trees import wavelets_help
 from protocol.plan.tuning import tuned, views_pay
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.tables.domain import Domain
@@ -108,7 +109,8 @@ def make_plan(
     asked.setdefault("rows_per_person", max((member.rows_per_person or 1 for member in members), default=1))
     pair_by_pair = epsilon > 0 and picks_pairs(method, preset, asked)
     chosen = _preset(method, preset, pair_by_pair, asked.get("privacy", "pure")) | asked
-    variables = Encoding.of(counted(schema, chosen.get("edges", Fraction(0))), chosen["encoding"]).domain
+    counted_schema = counted(schema, chosen.get("edges", Fraction(0)))
+    variables = Encoding.of(counted_schema, chosen["encoding"]).domain
     if pair_by_pair:
         chosen |= _tuned(method, variables.sizes[: variables.count], members, epsilon, chosen) | asked
     elif _hears_everything(method, preset, chosen):
@@ -122,6 +124,7 @@ def make_plan(
         chosen["split"] = (Fraction(0), sum(chosen["split"], Fraction(0)))
     if method == "jtree":
         chosen.setdefault("views", _views_of_pairs(variables, members, chosen))
+    chosen.setdefault("noise_shape", _noise_shape(preset, counted_schema, chosen))
     chosen.setdefault("picks", _picks(preset, variables.count, [member.rows for member in members]))
     chosen.setdefault("key_bits", DEFAULT_KEY_BITS)
     chosen.setdefault("rows", sum(member.rows for member in members))
@@ -242,6 +245,13 @@ def _views_of_pairs(domain: Domain, members: Sequence[Member], chosen: dict[str,
     rows, sizes = [member.rows for member in members], domain.sizes[: domain.count]
     pays = views_pay(sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"])
     return "pairs" if pays else "halves"
+
+
+def _noise_shape(preset: Preset, counted_schema: Schema, chosen: dict[str, Any]) -> NoiseShape:
+    """Wavelets where whole columns are counted alone and the counts of their ranges gain much by them."""
+    counts_columns = preset == "sound" and chosen.get("views", "pairs") != "pairs" and chosen["encoding"] == "native"
+    definition = DEFINITIONS[chosen.get("privacy", "pure")]
+    return "wavelet" if counts_columns and wavelets_help(counted_schema, definition) else "cells"
 
 
 def _beside_edges(definition: PrivacyDefinition, epsilon: Fraction, chosen: dict[str, Any]) -> Fraction:

@@ -6,6 +6,7 @@ It does not know rows, and it decides nothing: `protocol.plan.presets` and `prot
 from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
+from statistics import fmean
 
 from protocol.plan.plan import Plan, Weighed
 from protocol.plan.terms import Terms
@@ -32,12 +33,14 @@ _CLASSICAL = ("correlations", "the first network", "the updates", "the last tabl
 def reasons(terms: Terms) -> tuple[str, ...]:
     plan = terms.plan
     if plan.method in _METHODS:
-        return (*_recommendation(plan), _sentence(_METHODS[plan.method]), *_about_size(terms), *_about_persons(plan))
+        about = (*_about_wavelets(terms), *_about_size(terms), *_about_persons(plan))
+        return (*_recommendation(plan), _sentence(_METHODS[plan.method]), *about)
     return (
         *_recommendation(plan),
         _about_budget(terms),
         *_about_use(plan),
         *_about_edges(terms),
+        *_about_wavelets(terms),
         *_about_size(terms),
         _sentence(_division(plan)),
         _sentence(_about_noise(plan)),
@@ -61,6 +64,19 @@ def _about_persons(plan: Plan) -> tuple[str, ...]:
     return (
         f"A person may have {rows} row{'s' * (rows > 1)} at each of {parties} part{'ies' if parties > 1 else 'y'}, so "
         f"the noise has to hide {rows * parties} rows of a person instead of 1.",
+    )
+
+
+def _about_wavelets(terms: Terms) -> Iterator[str]:
+    """Say which columns have their noise in wavelets, and what counts of ranges gain by it."""
+    if not terms.wavelets:
+        return
+    named = [terms.schema.names[place] for place in terms.wavelets]
+    more = f" and of {len(named) - _MOST_NAMED} more columns" if len(named) > _MOST_NAMED else ""
+    gain = fmean(wavelet.gain(terms.plan.definition) for wavelet in terms.wavelets.values())
+    yield (
+        f"The noise of {', '.join(named[:_MOST_NAMED])}{more} lies in wavelets: in the count of a range or a group its "
+        f"variance is on average {gain:.2g} times that of noise in every count, and in a single count it is larger."
     )
 
 

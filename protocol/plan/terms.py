@@ -4,6 +4,7 @@ It does not know rows, messages or noise. Each party that joins computes the ter
 price.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,8 +15,10 @@ from protocol.network.workload import affordable, bearable
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.targets import targets_of
+from protocol.plan.trees import wavelets_of
 from protocol.plan.tuning import room_of_model
 from protocol.privacy.usefulness import useful_cells, useful_degree
+from protocol.privacy.wavelets import Wavelet
 from protocol.tables.domain import Domain, Variables
 from protocol.tables.encoding import Block, Encoding
 from protocol.tables.schema import Schema
@@ -72,6 +75,11 @@ class Terms:
     def single_cover(self) -> Cover:
         """Every variable alone."""
         return single_views(self.domain.sizes[: self.domain.count], self.plan.cover_budgets)
+
+    @cached_property
+    def wavelets(self) -> Mapping[int, Wavelet]:
+        """The variables whose single counts have their noise in the coefficients of a tree, with their trees."""
+        return wavelets_of(self.schema) if self.plan.noise_shape == "wavelet" else {}
 
     @cached_property
     def targets(self) -> tuple[frozenset[int], ...]:

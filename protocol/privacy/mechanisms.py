@@ -31,6 +31,7 @@ SENSITIVITY = 2  # the sensitivity in L1, and also the square of the sensitivity
 class PrivacyDefinition(Protocol):
     needs_delta: bool  # whether a budget is the rho of an (epsilon, delta); if not, it is an epsilon
     grows_by_root: bool  # whether noise grows only with the root of a budget's number of parts, so that many parts pay
+    cost_of_two: int  # of one count that changes by two, where two counts that change by one cost 1
     guarantee: str  # in words
     about_noise: str  # in words, at the end of a sentence
 
@@ -91,6 +92,7 @@ class PurePrivacy:
 
     needs_delta = False
     grows_by_root = False
+    cost_of_two = 1
     guarantee = "ε-differentially private"
     about_noise = ""
 
@@ -147,6 +149,7 @@ class ConcentratedPrivacy:
 
     needs_delta = True
     grows_by_root = True
+    cost_of_two = 2
     guarantee = "(ε, δ)-differentially private"
     about_noise = "; it is Gaussian, and needs a delta"
 

@@ -19,6 +19,7 @@ from protocol.plan.targets import targets_of
 from protocol.plan.terms import Terms
 from protocol.privacy.layout import Layout
 from protocol.privacy.usefulness import useful_degree
+from protocol.privacy.wavelets import MANY
 from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
 from protocol.tables.domain import Domain
@@ -60,6 +61,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS, fewest:
     _check_method(plan, domain)
     _check_sets(plan, schema)
     terms = terms_of(plan, schema)
+    _check_noise_shape(terms)
     _check_prices(terms)
     _check_degree(terms)
     _check_noise(terms)
@@ -160,6 +162,22 @@ def _check_edges(plan: Plan, schema: Schema) -> None:
         raise PlanError(
             "edges are found before the first pass over whole attributes: choose method dp-subn or guided with "
             "encoding native and a budget for their first phase, or no part for edges"
+        )
+
+
+def _check_noise_shape(terms: Terms) -> None:
+    """Refuse wavelets where no column alone is counted, or none has values enough for them."""
+    if terms.plan.noise_shape == "cells":
+        return
+    if terms.plan.encoding != "native" or all(step.stage != "levels" for step in terms.steps):
+        raise PlanError(
+            "noise_shape=wavelet is for whole columns that are counted alone, and this plan does not count them so: "
+            "choose method guided with encoding native, or noise_shape=cells"
+        )
+    if not terms.wavelets:
+        raise PlanError(
+            f"noise_shape=wavelet is for columns with {MANY} or more values that have an order or a taxonomy, and the "
+            "schema has none: choose noise_shape=cells"
         )
 
 

@@ -16,11 +16,13 @@ from protocol.network.network import Family, Network
 from protocol.outside_json import read_json
 from protocol.stages.knowledge import Knowledge, LocalModel, Released, Station, Statistic
 from protocol.stages.reference_rows import Guide
+from protocol.tables.haar import HaarNoise, HaarTree
 from protocol.tables.marginal import Table
 
-FORMAT = 1  # rises when a class below gets other fields
+FORMAT = 2  # rises when a class below gets other fields
+_READABLE = (1, FORMAT)  # tables of format 1 have no wavelet noise, and so no field for it
 _LARGEST = 1 << 30  # bytes; the curator's own store holds them
-_KEPT = (Knowledge, Family, Guide, LocalModel, Network, Released, Station, Statistic, Table)
+_KEPT = (Knowledge, Family, Guide, HaarNoise, HaarTree, LocalModel, Network, Released, Station, Statistic, Table)
 _CLASSES = {kind.__name__: kind for kind in _KEPT}
 
 
@@ -31,7 +33,7 @@ def knowledge_to_bytes(known: Knowledge) -> bytes:
 def knowledge_from_bytes(data: bytes) -> Knowledge:
     """Return the knowledge. Raise ValueError if another version of the program wrote it in another format."""
     found = read_json(data, largest=_LARGEST)
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(found, dict) or found.get("format") not in _READABLE:
         raise ValueError("the knowledge of this run is in the format of another version")
     known = _value(found["knowledge"])
     assert isinstance(known, Knowledge)

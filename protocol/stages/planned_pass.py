@@ -4,7 +4,7 @@ It does not know which views these are.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from protocol.errors import CURATOR, FailedCheck
@@ -26,17 +26,20 @@ class PlannedPass(SumPass):
     def weights(self, terms: Terms, _cells: Sequence[int]) -> Sequence[int]:
         return self.cover(terms).weights
 
-    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
-        return min(self.noise_rates(terms, step, self.cover(terms).view_cells))
+    def parts(self, terms: Terms, step: Step) -> Iterator[tuple[int, Fraction]]:
+        """The cells that hold noise of one rate, and the rate, in the order in which they are sent."""
+        sizes = self.cover(terms).view_cells
+        return zip(sizes, self.noise_rates(terms, step, sizes), strict=True)
 
-    def size(self, terms: Terms, _step: Step) -> Size:
-        cover = self.cover(terms)
-        return Size(len(cover.views), cover.cells)
+    def narrowest_rate(self, terms: Terms, step: Step) -> Fraction | None:
+        return min(rate for _, rate in self.parts(terms, step))
+
+    def size(self, terms: Terms, step: Step) -> Size:
+        return Size(len(self.cover(terms).views), sum(cells for cells, _ in self.parts(terms, step)))
 
     def cells_by_rate(self, terms: Terms, step: Step) -> dict[Fraction, int]:
         found: dict[Fraction, int] = {}
-        sizes = self.cover(terms).view_cells
-        for rate, cells in zip(self.noise_rates(terms, step, sizes), sizes, strict=True):
+        for cells, rate in self.parts(terms, step):
             found[rate] = found.get(rate, 0) + cells
         return found
 

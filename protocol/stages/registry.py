@@ -23,6 +23,7 @@ from protocol.stages.models import Models
 from protocol.stages.parameters import Parameters
 from protocol.stages.stage import Stage
 from protocol.stages.updates.rule import UpdateRule
+from protocol.tables.marginal import Table
 
 # A rule is known by its name in the plan: the module `protocol.stages.updates.<name>` holds it.
 UPDATES: Mapping[Update, UpdateRule] = {
@@ -46,6 +47,12 @@ _COMMON: Sequence[Stage] = (
 def stage_of(terms: Terms, step: Step) -> Stage:
     """The stage that a step after joining belongs to."""
     return stages(terms.plan.rule)[step.stage]
+
+
+def blank_columns(terms: Terms) -> list[Table]:
+    """Tables of every variable alone, with their noise and nothing counted; none where no pass counts them so."""
+    step = next((step for step in terms.steps if step.stage == "levels"), None)
+    return Levels().blank(terms, step) if step is not None else []
 
 
 @cache

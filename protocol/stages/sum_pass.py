@@ -27,7 +27,7 @@ from protocol.stages.party_state import PartyState
 from protocol.stages.stage import Stage
 from protocol.stages.task_checks import check_tables, refuse_masked
 from protocol.tables.counting import Rows
-from protocol.tables.domain import FoundEdges, Merged, Variables
+from protocol.tables.domain import Domain, FoundEdges, Merged, Variables
 from protocol.tables.marginal import Table
 
 
@@ -82,10 +82,20 @@ class SumPass(Stage):
         layout, domain = self._layout(terms, step, known), self.domain(terms).with_merged(self.merged(known))
         totals = sums.open(layout, [replies[party].blob for party in step.parties])
         variances = {rate: terms.plan.noise_mode.retained_variance(rate) for rate in set(layout.rates)}
-        tables = self.tables(terms, step, known)
+        parts = zip(layout.split(totals), (variances[rate] for rate in layout.rates), strict=True)
+        return self.told(terms, self.tables(terms, step, known), domain, list(parts))
+
+    def counted(self, _terms: Terms, rows: Rows, tables: Sequence[Variables]) -> Vector:
+        """The numbers of a party's rows that the pass adds up, part after part of its layout."""
+        return joined([table.ravel() for table in rows.tables(tables)])
+
+    def told(
+        self, _terms: Terms, tables: Sequence[Variables], domain: Domain, parts: Sequence[tuple[Vector, float]]
+    ) -> list[Table]:
+        """The tables that the parts of a total tell, each part with the variance of its noise."""
         return [
-            Table(variables, counts.reshape(domain.shape(variables)), variances[rate])
-            for variables, counts, rate in zip(tables, layout.split(totals), layout.rates, strict=True)
+            Table(variables, counts.reshape(domain.shape(variables)), variance)
+            for variables, (counts, variance) in zip(tables, parts, strict=True)
         ]
 
     def check(self, state: PartyState, step: Step, task: Task) -> None:
@@ -98,7 +108,7 @@ class SumPass(Stage):
         terms, state = state.terms, _with_sums(state, step, task, stream)
         assert state.sums is not None
         layout = self.layout(terms, step, task.tables, terms.plan.total_rows, task.merged)
-        counts = counts_of(rows.over(self.domain(terms).with_merged(task.merged)), task.tables)
+        counts = self.counted(terms, rows.over(self.domain(terms).with_merged(task.merged)), task.tables)
         context = asked(step, task.tables, task.merged, noise_of(terms.plan, layout), state.edges)
         sent = state.sums.contribute(layout, counts, context, stream)
         return state, Contribution(plan=terms.plan_hash, step=step.name, blob=sent.blob, tags=sent.tags)

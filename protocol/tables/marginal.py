@@ -3,6 +3,7 @@
 It does not know where the counts come from.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.tables.domain import Domain, Variables
+from protocol.tables.haar import HaarNoise
+
+_LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +23,12 @@ class Table:
     variables: Variables
     counts: NDArray[Any]
     variance: float = 0.0
+    noise: HaarNoise | None = None  # of a table of one variable with wavelet noise: `variance` is its mean
 
     def project(self, onto: Variables, domain: Domain) -> "Table":
         """The table over `onto`, whose variables are variables of this table or generalise them."""
+        if onto == self.variables:
+            return self
         sources = [self._source(v, domain) for v in onto]
         dropped = tuple(axis for axis in range(len(self.variables)) if axis not in sources)
         counts = self.counts.sum(axis=dropped) if dropped else self.counts
@@ -47,6 +54,26 @@ class Table:
         except KeyError:
             return False
         return len(set(sources)) == len(sources)
+
+
+def averaged(tables: Sequence[Table]) -> Table:
+    """The average of independent tables of the same variables, weighted by the inverse of their noise's variance."""
+    precisions = [1 / max(table.variance, _LEAST_VARIANCE) for table in tables]
+    counts = np.average([table.counts for table in tables], axis=0, weights=precisions)
+    variance, noise = 1 / sum(precisions), None
+    for table, precision in zip(tables, precisions, strict=True):
+        if table.noise is not None:
+            share = precision * variance
+            noise = table.noise.averaged(share, variance * (1 - share))
+    return Table(tables[0].variables, counts, variance, noise)
+
+
+def nonnegative(table: Table, total: float) -> NDArray[np.float64]:
+    """The likeliest non-negative counts that add up to `total`, without any assumption on their course."""
+    if table.noise is None:
+        return project_to_simplex(table.counts, total)
+    tree = table.noise.tree
+    return tree.counts(total, tree.coefficients(np.asarray(table.counts, dtype=np.float64)), is_bounded=True)
 
 
 def _groups(domain: Domain, fine: int, coarse: int) -> NDArray[np.intp]:

@@ -95,6 +95,25 @@ SEARCHED = Schema.parse(
 )
 
 
+# An ordered column and one with a taxonomy, both with values enough for wavelet noise.
+LONG = Schema.parse(
+    {
+        "title": "long",
+        "attributes": [
+            {"name": "ill", "kind": "categorical", "values": ["no", "yes"]},
+            {"name": "days", "kind": "integer", "min": 0, "max": 59, "missing": ["?"]},
+            {
+                "name": "code",
+                "kind": "categorical",
+                "values": [f"{chapter}{number}" for chapter in "ABCDE" for number in range(8)],
+                "taxonomy": {"prefix": [1]},
+            },
+            {"name": "grade", "kind": "ordinal", "values": ["low", "mid", "high"]},
+        ],
+    }
+)
+
+
 def identity(number: int) -> Identity:
     """The same keys for the same number, everywhere."""
     return Identity(SigningKey.from_bytes(bytes([number + 1]) * 32), ExchangeKey.from_bytes(bytes([number + 101]) * 32))

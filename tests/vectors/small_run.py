@@ -12,7 +12,7 @@ import numpy as np
 from crypto.randomness import Stream
 from protocol.messages.tasks import decode
 from protocol.run.synthesis import synthetic_codes
-from tests.support.small_runs import BITS, CITIES, MIXED, Driver, terms_of
+from tests.support.small_runs import BITS, CITIES, LONG, MIXED, Driver, terms_of
 
 # name: schema, rows of each party, wishes
 SPLIT = (Fraction(1, 2), Fraction(2), Fraction(1), Fraction(3, 2))
@@ -28,6 +28,11 @@ RUNS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
         CITIES,
         (400, 250, 150),
         {"split": SPLIT, "method": "guided", "views": "single", "further": (1, 0, 0), "rounds": 1},
+    ),
+    "guided with wavelets": (
+        LONG,
+        (400, 250, 150),
+        {"split": SPLIT, "method": "guided", "further": (1, 0, 0), "rounds": 1, "noise_shape": "wavelet"},
     ),
     "turns over bits": (BITS, (300, 200), {"update": "turns"}),
     "turns over halves": (
