@@ -52,7 +52,7 @@ def measure() -> None:
     for curve in drawn:
         found["slopes"][curve.name] = round(curve.slope, 3)
         points = ", ".join(f"{size:,}: {cost:.2f} s" for size, cost in zip(curve.sizes, curve.seconds, strict=True))
-        print(f"{'cost of a run by ' + curve.name:46} slope {curve.slope:5.2f}  ({points})", flush=True)
+        print(f"{'cost by ' + curve.name:46} slope {curve.slope:5.2f}  ({points})", flush=True)
     found["instructions"] = _counted()
     FOUND.parent.mkdir(exist_ok=True)
     FOUND.write_text(json.dumps(found, indent=1) + "\n")
