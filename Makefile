@@ -18,7 +18,7 @@ COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.p
 # Threads of one process that share small matrices wait for each other, and for other processes.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help setup demo browser test test-all networks soak check audit faults fuzz bench bench-utility sbom bundle bundle-test lock clean
+.PHONY: help setup demo browser test test-all networks soak check audit faults fuzz bench bench-compare bench-short bench-utility sbom bundle bundle-test lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -87,8 +87,16 @@ audit: setup ## lower bounds on the epsilon of all that is released; prints a ta
 fuzz: setup ## change what decoders of outside bytes read, for SECONDS=600 in all; TARGETS="schema csv" for some of them
 	$(BIN)/python -m tests.fuzz $(SECONDS) $(TARGETS)
 
-bench: setup ## print the benchmarks' ratios, each measured side by side in one run
+bench: setup ## print ratios, slopes and instruction counts; writes build/bench.json and the figure build/bench.svg
 	$(BIN)/python -m tests.benchmarks
+
+bench-compare: setup ## compare build/bench.json with the committed baseline; fails if something is slower
+	$(BIN)/python -m tests.benchmarks compare
+
+bench-short: setup ## count the instructions of the hottest kernels, and compare them with the committed baseline
+	@command -v valgrind > /dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null || \
+	    (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends valgrind > /dev/null)
+	$(BIN)/python -m tests.benchmarks compare-short
 
 sbom: setup ## write what the product is made of, from the lock file, to build/sbom.json (CycloneDX)
 	mkdir -p $(dir $(SBOM))

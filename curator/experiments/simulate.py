@@ -22,6 +22,7 @@ from curator.experiments.partition import Division
 from curator.experiments.simulation import Progress, Simulation, make_identities, member_of, simulate
 from curator.files import PUBLIC, write_file
 from curator.operator.schema_files import read_schema
+from curator.results.ahead import ahead
 from curator.results.csv_files import write_table
 from protocol.errors import PlanError
 from protocol.exact import exact
@@ -145,7 +146,7 @@ def _write_synthetic(experiment: Experiment, schema: Schema, simulation: Simulat
                 kept.append(codes)
             yield labels(schema, codes, labelling)
 
-    write_table(experiment.out / "synthetic.csv", schema.names, batches())
+    write_table(experiment.out / "synthetic.csv", schema.names, ahead(batches()))
     return [np.concatenate(columns) for columns in zip(*kept, strict=True)]
 
 

@@ -15,7 +15,6 @@ from curator.errors import Conflict, Forbidden, NotFound
 from curator.http.dependencies import Anybody, Operator, TheService
 from curator.results import report
 from curator.results.fresh_tables import (
-    MOST_PARQUET_ROWS,
     fresh_csv,
     fresh_parquet,
     published_chunks,
@@ -34,7 +33,6 @@ from curator.results.publication import (
     TABLES,
 )
 from curator.service import Service
-from protocol.errors import OperatorError
 from protocol.messages.http import RunId
 from protocol.plan.terms import Terms
 
@@ -72,10 +70,6 @@ def table_csv(request: Request, caller: Anybody, run: Run, service: TheService, 
 @router.get("/table.parquet", summary="The same as Parquet", response_class=Response, responses=_described(_PARQUET))
 def table_parquet(_operator: Operator, run: Run, service: TheService, rows: Rows = None) -> Response:
     folder, terms = _finished(service, run)
-    if rows is not None and rows > MOST_PARQUET_ROWS:
-        raise OperatorError(
-            f"{rows:,} rows are too many for one Parquet file: ask for at most {MOST_PARQUET_ROWS:,} rows, or for CSV"
-        )
     parquet = published_parquet(folder, terms) if rows is None else fresh_parquet(folder, terms, rows, Stream.system())
     return _streamed(parquet, "table.parquet", _PARQUET)
 

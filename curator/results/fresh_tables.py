@@ -3,11 +3,9 @@
 It does not know HTTP, or how runs are published (`curator.results.publication`).
 """
 
-import tempfile
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from crypto.randomness import KEY_BYTES, Stream
 from curator.results.csv_files import csv_pieces, of_one_row
@@ -16,7 +14,6 @@ from protocol.plan.terms import Terms
 from protocol.run.synthesis import published_terms
 from protocol.tables.schema import Schema
 
-MOST_PARQUET_ROWS = 20_000_000
 _CHUNK = 1 << 20
 
 
@@ -40,27 +37,18 @@ def fresh_csv(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator
 
 
 def published_parquet(folder: Path, terms: Terms) -> Iterator[bytes]:
-    from curator.results.typed_tables import csv_batches  # only who asks for Parquet waits for its library
+    from curator.results.typed_tables import csv_batches, parquet_pieces  # only who asks for Parquet waits for it
 
-    yield from _parquet(folder, terms, csv_batches(folder / TABLE, _schema(folder, terms)))
+    schema = _schema(folder, terms)
+    yield from parquet_pieces(schema, csv_batches(folder / TABLE, schema))
 
 
 def fresh_parquet(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator[bytes]:
-    """Yield a new table as Parquet. The whole table is never in memory."""
-    from curator.results.typed_tables import text_batches
+    """Yield a new table as Parquet, part by part. The whole table is never in memory or on disk."""
+    from curator.results.typed_tables import parquet_pieces, text_batches
 
     drawn = synthetic_labels(terms, load_knowledge(folder, terms), rows, stream.take(KEY_BYTES))
-    yield from _parquet(folder, terms, text_batches(drawn))
-
-
-def _parquet(folder: Path, terms: Terms, batches: Iterator[Any]) -> Iterator[bytes]:
-    """Write Parquet to a file that is deleted afterwards: its index is at the end, so it cannot be streamed."""
-    from curator.results.typed_tables import write_parquet
-
-    with tempfile.TemporaryDirectory(prefix="subn-", dir=folder) as scratch:
-        target = Path(scratch) / "table.parquet"
-        write_parquet(target, _schema(folder, terms), batches)
-        yield from published_chunks(target)
+    yield from parquet_pieces(_schema(folder, terms), text_batches(drawn))
 
 
 def _schema(folder: Path, terms: Terms) -> Schema:

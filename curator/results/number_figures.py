@@ -103,7 +103,8 @@ class _Bins:
     def _quantile(self, share: float) -> float:
         place = min(int(np.searchsorted(self._sums, share)), int(np.flatnonzero(self.shares)[-1]))
         before = self._sums[place] - self.shares[place]
-        inside = places(np.clip([(share - before) / self.shares[place]], 0.0, 1.0), self.rises[[place]])[0]
+        share_inside = np.clip([(share - before) / self.shares[place]], 0.0, 1.0)
+        inside = places(share_inside, np.array([place]), self.rises)[0]
         return float(self.first[place] + min(np.floor(inside * self.held[place]), self.held[place] - 1))
 
 

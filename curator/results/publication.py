@@ -20,6 +20,7 @@ import numpy as np
 from crypto.randomness import Stream
 from crypto.signing import SigningKey
 from curator.files import PUBLIC, write_file
+from curator.results.ahead import ahead
 from curator.results.codebook import codebook_csv, codebook_html
 from curator.results.csv_files import write_table
 from curator.results.report import Tally, report_html, report_json
@@ -83,7 +84,11 @@ def publish(
 def synthetic_labels(
     terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None = None
 ) -> Iterator[list[TextColumn]]:
-    """Yield a synthetic table in batches of columns. The same seed gives the same table."""
+    """Yield a synthetic table in batches of columns, drawn ahead. The same seed gives the same table."""
+    yield from ahead(_labels(terms, known, rows, seed, tally))
+
+
+def _labels(terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None) -> Iterator[list[TextColumn]]:
     stream, schema = Stream.keyed(seed, "synthesis"), published_terms(terms, known).schema
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
     for codes in synthetic_codes(terms, known, rows, sampling):

@@ -4,8 +4,9 @@ It does not know how rows are drawn. A missing value becomes null. Descriptions,
 metadata.
 """
 
+import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +22,52 @@ from protocol.tables.text_column import TextColumn
 
 _MOST_DIGITS = 38  # of a decimal number in Parquet
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
+_GROUP_ROWS = 1 << 18  # of a row group, which readers take in at once
 _BLOCK = 1 << 19  # bytes of CSV that are read at once
 pa.set_memory_pool(pa.system_memory_pool())  # gives back what it no longer needs, and shares with Python
 
 
-def write_parquet(path: Path, schema: Schema, batches: Iterator[Any]) -> None:
-    """Write batches of columns of text, as dictionaries, in the schema's order, with their types."""
-    typed = arrow_schema(schema)
+def parquet_pieces(schema: Schema, batches: Iterable[Any]) -> Iterator[bytes]:
+    """Yield a table as Parquet from batches of columns of text, as dictionaries, in the schema's order."""
+    typed, sink = arrow_schema(schema), _Sink()
     listed = [attribute.name for attribute in schema.attributes if isinstance(attribute, Listed)]
-    with pyarrow.parquet.ParquetWriter(path, typed, compression="zstd", use_dictionary=listed) as writer:
+    with pyarrow.parquet.ParquetWriter(sink, typed, compression="zstd", use_dictionary=listed) as writer:
+        group: list[Any] = []
         for texts in batches:
             columns = [
                 _typed(attribute, column.dictionary).take(column.indices)  # each text is read once
                 for attribute, column in zip(schema.attributes, texts, strict=True)
             ]
-            writer.write_batch(pa.record_batch(columns, schema=typed))
+            group.append(pa.record_batch(columns, schema=typed))
+            if sum(map(len, group)) >= _GROUP_ROWS:
+                writer.write_table(pa.Table.from_batches(group))
+                group = []
+            yield from sink.taken()
+        if group:
+            writer.write_table(pa.Table.from_batches(group))
+    yield from sink.taken()
+
+
+class _Sink(io.RawIOBase):
+    """A file that is only written, from which the bytes are taken as they come."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        return len(part)
+
+    def taken(self) -> list[bytes]:
+        parts, self._parts = self._parts, []
+        return parts
 
 
 def csv_batches(path: Path, schema: Schema) -> Iterator[Any]:
-    """Read a published table, batch by batch, as columns of text for `write_parquet`."""
+    """Read a published table, batch by batch, as columns of text for `parquet_pieces`."""
     texts = pyarrow.csv.ConvertOptions(
         column_types=dict.fromkeys(schema.names, _TEXTS), null_values=[], strings_can_be_null=False
     )
@@ -51,7 +79,7 @@ def csv_batches(path: Path, schema: Schema) -> Iterator[Any]:
 
 
 def text_batches(batches: Iterator[Sequence[TextColumn]]) -> Iterator[Any]:
-    """Turn batches of drawn columns into those of `write_parquet`."""
+    """Turn batches of drawn columns into those of `parquet_pieces`."""
     for columns in batches:
         yield [_dictionary(column) for column in columns]
 

@@ -19,47 +19,62 @@ from protocol.model.junction_tree import Array
 from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
-Column = NDArray[np.intp]
+Column = NDArray[Any]  # codes, in the narrowest unsigned integers that hold them
 _WORD = 2.0**32
 
 
 def draw_rows(model: GraphicalModel, count: int, stream: Stream, batch: int = 1 << 16) -> Iterator[list[Column]]:
     """Draw `count` rows, at most `batch` at a time, as one column of codes per variable."""
+    sizes = model.tree.sizes
     conditionals = [_conditional(model, place) for place in range(len(model.tree.cliques))]
+    parts = [_parts(sizes, fresh) for _, fresh, _ in conditionals]
     for start in range(0, count, batch):
         rows = min(batch, count - start)
         columns: dict[int, Column] = {}
-        for known, fresh, cumulative in conditionals:
-            situation = _index(model.tree.sizes, known, columns, rows)
-            code = systematic(cumulative, situation, stream)
-            for variable in reversed(fresh):
-                code, columns[variable] = np.divmod(code, model.tree.sizes[variable])
-        yield [columns[variable] for variable in range(len(model.tree.sizes))]
+        for (known, _, cumulative), codes_of in zip(conditionals, parts, strict=True):
+            code = systematic(cumulative, _index(sizes, known, columns, rows), stream)
+            columns |= {variable: codes[code] for variable, codes in codes_of.items()}
+        yield [columns[variable] for variable in range(len(sizes))]
 
 
-def systematic(cumulative: Array, situation: NDArray[np.intp], stream: Stream) -> NDArray[np.intp]:
+def systematic(cumulative: Array, situation: NDArray[Any], stream: Stream) -> Column:
     """Draw a code for every row: situation s takes codes in proportion to the rises of cumulative[s], which ends at 1.
 
     The rows of a situation are put into random order. Codes are then assigned along this order in proportion, from a
     random start.
     """
-    rows, situations = len(situation), len(cumulative)
+    situations, codes = cumulative.shape
     order = _shuffled(situation, situations, stream)
     sizes = np.bincount(situation, minlength=situations)
-    first = np.cumsum(sizes) - sizes
     starts = stream.words32(situations) / _WORD
-    sorted_situation = situation[order]
-    place = (np.arange(rows) - first[sorted_situation] + starts[sorted_situation]) / sizes[sorted_situation]
-    # Situation s looks up its places between s and s + 1, and a place must not be rounded up to s + 1.
-    inside = np.minimum(sorted_situation + place, np.nextafter(sorted_situation + 1.0, 0.0))
-    ladder = (cumulative + np.arange(situations)[:, None]).ravel()
-    found = np.searchsorted(ladder, inside, side="right") - sorted_situation * cumulative.shape[1]
-    codes = np.empty(rows, dtype=np.intp)
-    codes[order] = np.minimum(found, _last_possible(cumulative)[sorted_situation])
-    return codes
+    here = np.flatnonzero(sizes)
+    ends = _ends(cumulative[here], here, sizes[here], starts[here])
+    counts = np.diff(ends, axis=1, prepend=0).ravel()
+    found = np.empty(len(situation), dtype=np.min_scalar_type(codes - 1))
+    found[order] = np.repeat(np.tile(np.arange(codes, dtype=found.dtype), len(here)), counts)
+    return found
 
 
-def _shuffled(situation: NDArray[np.intp], situations: int, stream: Stream) -> NDArray[np.intp]:
+def _ends(
+    cumulative: Array, situations: NDArray[np.intp], sizes: NDArray[np.intp], starts: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """For every situation and code: how many of the situation's rows, in order, get this code or a smaller one.
+
+    Row k of a situation lies at place s + (k + start) / size, and gets the first code whose step of the ladder,
+    s + share, lies above. The exact comparison decides, because everybody must draw the same reference rows.
+    """
+    s, size, start = situations[:, None], sizes[:, None], starts[:, None]
+    steps = cumulative + s
+    near = np.clip(np.ceil(cumulative * size - start), 0, size).astype(np.intp)
+    # A place must not be rounded up to the next situation's first step.
+    highest = np.nextafter(s + 1.0, 0.0)
+    is_below = [np.minimum(s + (near + k + start) / size, highest) < steps for k in (-1, 0)]
+    near += is_below[1].astype(np.intp) - ~is_below[0]
+    ends = np.clip(near, 0, size)
+    return np.where(cumulative < cumulative[:, -1:], ends, size)  # behind the last code with a share is no row
+
+
+def _shuffled(situation: NDArray[Any], situations: int, stream: Stream) -> NDArray[np.int64]:
     """Order the rows by situation, and at random within a situation.
 
     Situation, random word and row are packed into one number; sorting such numbers is many times faster than sorting by
@@ -68,21 +83,20 @@ def _shuffled(situation: NDArray[np.intp], situations: int, stream: Stream) -> N
     rows = len(situation)
     row_bits = np.uint64(rows.bit_length())
     word_bits = np.uint64(min(32, 64 - rows.bit_length() - situations.bit_length()))
-    words = stream.words32(rows).astype(np.uint64) >> (np.uint64(32) - word_bits)
-    packed = (situation.astype(np.uint64) << word_bits | words) << row_bits | np.arange(rows, dtype=np.uint64)
+    packed = stream.words32(rows).astype(np.uint64)
+    packed >>= np.uint64(32) - word_bits
+    packed |= situation.astype(np.uint64) << word_bits
+    packed <<= row_bits
+    packed |= np.arange(rows, dtype=np.uint64)
     packed.sort()
-    return (packed & ((np.uint64(1) << row_bits) - np.uint64(1))).astype(np.intp)
+    packed &= (np.uint64(1) << row_bits) - np.uint64(1)
+    return packed.view(np.int64)
 
 
 def cumulative_shares(weights: Array) -> Array:
     """Cumulative shares along the last axis, from weights; without any weight all codes get equal shares."""
     summed = np.cumsum(np.where(weights.sum(axis=1, keepdims=True) > 0, weights, 1.0), axis=1)
     return np.asarray(summed / summed[:, -1:])
-
-
-def _last_possible(cumulative: Array) -> NDArray[np.intp]:
-    """The last code with a positive probability; rounding must not lead beyond this code."""
-    return np.asarray((cumulative < cumulative[:, -1:]).sum(axis=1))
 
 
 def _conditional(model: GraphicalModel, place: int) -> tuple[Variables, Variables, Array]:
@@ -94,9 +108,17 @@ def _conditional(model: GraphicalModel, place: int) -> tuple[Variables, Variable
     return known, fresh, cumulative_shares(ordered.reshape(cells(tree.sizes, known), -1))
 
 
+def _parts(sizes: Sequence[int], variables: Variables) -> dict[int, Column]:
+    """For each of these variables, its code in every cell of a table over them."""
+    codes = np.unravel_index(np.arange(cells(sizes, variables)), [sizes[variable] for variable in variables])
+    narrow = (own.astype(np.min_scalar_type(sizes[v] - 1)) for v, own in zip(variables, codes, strict=True))
+    return dict(zip(variables, narrow, strict=True))
+
+
 def _index(sizes: Sequence[int], variables: Variables, columns: Mapping[int, Any], rows: int) -> NDArray[np.intp]:
     """Every row's index in a table over these variables, with the last variable varying fastest."""
     index = np.zeros(rows, dtype=np.intp)
     for variable in variables:
-        index = index * sizes[variable] + columns[variable]
+        index *= sizes[variable]
+        index += columns[variable]
     return index

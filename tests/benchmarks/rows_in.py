@@ -26,6 +26,7 @@ from party.readers import parquet
 from party.source import load
 from protocol.services import delimited_rows
 from protocol.tables.schema import Schema
+from tests.benchmarks.ratio import Ratio, seconds
 
 ROWS = 1_000_000
 PART = 100_000  # rows that are made at once
@@ -130,6 +131,15 @@ def row_by_row() -> Iterator[None]:
         mock.patch.object(parquet, "file_by_columns", return_value=None),
     ):
         yield
+
+
+def ratios() -> Iterator[Ratio]:
+    with tempfile.TemporaryDirectory() as folder:
+        written(Path(folder), "adult", like_adult, ROWS // 5)
+        for kind in ("csv", "parquet"):
+            path = Path(folder) / f"adult.{kind}"
+            ours, other = seconds(lambda: by_party(path, adult_schema())), seconds(lambda: by_duckdb(path))  # noqa: B023
+            yield Ratio(f"{ROWS // 5:,} rows of {kind} read and coded", "duckdb's reading", ours, other)
 
 
 def main(given: list[str] | None = None) -> None:

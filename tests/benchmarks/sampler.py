@@ -4,7 +4,7 @@ Run: python -m tests.benchmarks.sampler   (OpenDP's row needs the extra `bench`)
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from crypto.randomness import Stream
 from crypto.sampling.gaussian import discrete_gaussian
 from crypto.sampling.laplace import discrete_laplace, polya_share
+from tests.benchmarks.ratio import Ratio, seconds
 
 EPSILON = Fraction(1, 10)
 DEVIATIONS = (10, 100, 1000, 100_000)  # of Gaussian noise
@@ -112,6 +113,12 @@ def _opendp(prepared: Callable[[], Callable[[], object]], size: int) -> dict[str
     except ModuleNotFoundError:
         print("OpenDP is not installed: its row is left out (extra `bench`)")
         return {}
+
+
+def ratios() -> Iterator[Ratio]:
+    stream, size = Stream.system(), 1 << 20
+    ours = seconds(lambda: discrete_laplace(EPSILON, size, stream))
+    yield Ratio("noise drawn", "rejection on arrays", ours, seconds(lambda: rejection(EPSILON, size, stream)))
 
 
 def _show(title: str, found: dict[str, float]) -> None:

@@ -3,7 +3,7 @@
 Run: python -m tests.benchmarks.scoring
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -19,11 +19,21 @@ from protocol.picks.by_score import choose
 from protocol.picks.scores import Scoring, scoring
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
+from tests.benchmarks.ratio import Ratio, seconds
 
 T = TypeVar("T")
 BITS, DEGREE, ROWS = 49, 3, 48_842
 ADULT_SIZES, ADULT_ROWS = (16, 7, 16, 16, 16, 7, 14, 6, 5, 2, 8, 15, 16, 41, 2), 15_074
 SAMPLE = 200
+
+
+def ratios() -> Iterator[Ratio]:
+    rows, columns = random_rows(ADULT_SIZES, 500_000)
+    pairs, wide = list(combinations(range(len(columns)), 2)), [column.astype(np.intp) for column in columns]
+    plain = seconds(lambda: [np.bincount(wide[a] * ADULT_SIZES[b] + wide[b]) for a, b in pairs])
+    yield Ratio(
+        f"{len(pairs)} pairs of 500,000 rows counted", "numpy.bincount", seconds(lambda: rows.tables(pairs)), plain
+    )
 
 
 def main() -> None:

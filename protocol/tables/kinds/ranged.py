@@ -22,6 +22,7 @@ from protocol.tables.kinds.slopes import offsets_in_bins, slopes
 from protocol.tables.text_column import TextColumn
 
 MOST_IN_BIN = 1 << 63
+_MOST_WHOLE = 1 << 62
 MOST_KEPT = 1 << 17  # texts of an attribute; of more, each row's is written anew
 
 
@@ -60,12 +61,13 @@ class Ranged(AttributeBase):
         rises = slopes(np.bincount(codes, minlength=self.categories)[: self.categories], np.array(held, np.float64))
         if self.missing:
             first, held, rises = [*first, 0], [*held, 1], np.append(rises, 0.0)
-        offsets = offsets_in_bins(np.array(held, dtype=np.uint64)[codes], rises[codes], stream)
+        offsets = offsets_in_bins(codes, np.array(held, dtype=np.uint64), rises, stream)
         if sum(held) <= MOST_KEPT:
-            before = np.cumsum([0, *held[:-1]])
-            return TextColumn(self._written, before[codes] + offsets.astype(np.int64))
-        pairs = zip(codes.tolist(), offsets.tolist(), strict=True)
-        texts = self.written_values([first[code] + offset for code, offset in pairs])
+            before = np.cumsum([0, *held[:-1]], dtype=np.int32)
+            return TextColumn(self._written, before[codes] + offsets.astype(np.int32))
+        # Python's integers, if numbers may leave 64 bits.
+        whole = np.int64 if max(-first[0], first[self.categories - 1]) < _MOST_WHOLE else object
+        texts = self.written_values((np.array(first, whole)[codes] + offsets.astype(whole)).tolist())
         rows = np.arange(len(texts))
         return TextColumn([*texts, *self.missing[:1]], np.where(codes == self.categories, len(texts), rows))
 

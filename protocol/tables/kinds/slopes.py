@@ -48,21 +48,34 @@ def slopes_beside(counts: NDArray[Any], widths: NDArray[Any]) -> tuple[Array, Ar
     return np.where(before * behind > 0, smaller, 0.0) * wide, apart * wide
 
 
-def places(shares: Array, rises: Array) -> Array:
-    """The places in bins, from 0 to 1, below which these shares of the bins' values lie."""
-    steep = np.where(np.abs(rises) > _FLAT, rises, 1.0)
+def places(shares: Array, bins: NDArray[Any], rises: Array) -> Array:
+    """For every row, the place in its bin, from 0 to 1, below which this share of the bin's values lies.
+
+    `bins` numbers each row's bin among the rises.
+    """
+    steep = np.where(np.abs(rises) > _FLAT, rises, -_FLAT)
     # Seen from the denser end, so that nothing grows beyond all bounds.
-    size, share = np.abs(steep), np.where(steep > 0, 1 - shares, shares)
-    fallen = np.minimum(-np.log1p(np.maximum(share * np.expm1(-size), _ALMOST)) / size, 1.0)
-    return np.asarray(np.where(np.abs(rises) > _FLAT, np.where(steep > 0, 1 - fallen, fallen), shares))
+    is_rising, size = steep > 0, np.abs(steep)
+    start, sign = is_rising.astype(np.float64), np.where(is_rising, -1.0, 1.0)
+    share = start[bins] + sign[bins] * shares
+    fallen = np.log1p(np.maximum(share * np.expm1(-size)[bins], _ALMOST))
+    return np.asarray(np.clip(start[bins] - (sign / size)[bins] * fallen, 0.0, 1.0))
 
 
-def offsets_in_bins(held: NDArray[np.uint64], rises: Array, stream: Stream) -> NDArray[np.uint64]:
-    """Draw for every row one of the values that its bin holds, by number, with the density's rise over the bin."""
+def offsets_in_bins(codes: NDArray[Any], held: NDArray[np.uint64], rises: Array, stream: Stream) -> NDArray[np.uint64]:
+    """Draw for every row one of the values that its bin holds, by number, with the density's rise over the bin.
+
+    `codes` numbers each row's bin; `held` and `rises` are those of the bins.
+    """
+    bins = codes.astype(np.intp)
+    if held.max(initial=1) == 1:
+        return np.zeros(len(bins), np.uint64)
     parts = np.where(held > _WHOLE, _PARTS, held)
-    found = places(stream.words64(held.size) / _WORD, rises)
-    part = np.minimum((found * parts).astype(np.uint64), parts - np.uint64(1))
-    size, longer = np.divmod(held, parts)
+    found = places(stream.words64(len(bins)) / _WORD, bins, rises)
+    part = np.minimum((found * parts.astype(np.float64)[bins]).astype(np.uint64), (parts - np.uint64(1))[bins])
+    if (parts == held).all():
+        return np.asarray(part)
+    size, longer = (own[bins] for own in np.divmod(held, parts))
     inside = uniform_below(size + (part < longer), stream)
     return np.asarray(part * size + np.minimum(part, longer) + inside)
 

@@ -18,7 +18,7 @@ from crypto.randomness import Stream
 from curator.operator.frames import frame_of
 from curator.results.codebook import codebook_csv, codebook_html
 from curator.results.csv_files import of_one_row, write_table
-from curator.results.typed_tables import csv_batches, text_batches, write_parquet
+from curator.results.typed_tables import csv_batches, parquet_pieces, text_batches
 from protocol.errors import OperatorError
 from protocol.tables.batches import batched
 from protocol.tables.coding import Coder, labels
@@ -59,8 +59,26 @@ def path(request: Any, texts: list[TextColumn], tmp_path_factory: pytest.TempPat
     parts = (slice(999), slice(999, None))
     drawn = text_batches([TextColumn(one.texts, one.places[part]) for one in texts] for part in parts)
     batches = drawn if request.param == "drawn" else csv_batches(folder / "t.csv", SCHEMA)
-    write_parquet(folder / "t.parquet", SCHEMA, batches)
+    (folder / "t.parquet").write_bytes(b"".join(parquet_pieces(SCHEMA, batches)))
     return folder / "t.parquet"
+
+
+def test_a_table_leaves_in_groups_of_rows_before_it_is_drawn_to_its_end(texts, path, monkeypatch):
+    monkeypatch.setattr("curator.results.typed_tables._GROUP_ROWS", 2 * ROWS)
+    drawn = []
+
+    def batches():
+        for number in range(5):
+            drawn.append(number)
+            yield texts
+
+    pieces = parquet_pieces(SCHEMA, text_batches(batches()))
+    first = next(pieces), next(pieces)
+    assert len(drawn) <= 3
+    found = pa.parquet.ParquetFile(pa.BufferReader(b"".join((*first, *pieces))))
+    groups = [found.metadata.row_group(number).num_rows for number in range(found.metadata.num_row_groups)]
+    assert groups == [2 * ROWS, 2 * ROWS, ROWS]
+    assert found.read().equals(pa.concat_tables([pa.parquet.read_table(path)] * 5))
 
 
 def test_every_kind_has_its_type(path):
@@ -134,7 +152,8 @@ def test_more_digits_than_parquet_holds_become_floats(tmp_path):
     wide = {"name": "x", "kind": "real", "min": 0, "max": 10**18, "bins": 9000, "step": 0.001}
     fine = {"name": "y", "kind": "real", "min": 0, "max": 1, "bins": 2, "decimals": 18}
     schema = Schema.parse({"attributes": [wide, fine]})
-    write_parquet(tmp_path / "t.parquet", schema, text_batches(iter([of_one_row(["1.5", "0.000000000000000001"])])))
+    batches = text_batches(iter([of_one_row(["1.5", "0.000000000000000001"])]))
+    (tmp_path / "t.parquet").write_bytes(b"".join(parquet_pieces(schema, batches)))
     types = [field.type for field in pa.parquet.read_schema(tmp_path / "t.parquet")]
     assert types == [pa.decimal128(22, 3), pa.decimal128(19, 18)]
 

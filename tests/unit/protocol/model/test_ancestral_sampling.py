@@ -130,3 +130,19 @@ def test_the_same_stream_gives_the_same_rows() -> None:
 def test_rows_come_in_batches(count: int, sizes: list[int]) -> None:
     model = ConditionalNetwork.fit(CHAIN, [Table((0, 1), np.ones((2, 3)))], TWO, [], 6)
     assert [len(columns[0]) for columns in model.sample(count, keyed(), batch=10)] == sizes
+
+
+def test_sorting_gives_the_codes_of_one_search_per_row() -> None:
+    """Rows drawn from a seed stay the same, however many of them are drawn at once."""
+    domain, random, count = Domain.of_sizes([7, 5, 4]), np.random.default_rng(4), 3000
+    network = Network.of([Family(0), Family(1, (0,)), Family(2, (0, 1))], domain)
+    tables = [Table(f.variables, random.integers(-2, 9, domain.shape(f.variables))) for f in network.families]
+    model, stream = ConditionalNetwork.fit(network, tables, domain, [], 100), keyed()
+    found: list[NDArray[np.int64]] = []
+    for draw in model.draws:
+        situation = sum((code * place for code, place in zip(found, (5, 1), strict=False)), np.zeros(count, np.int64))
+        situation = found[0] if len(found) == 1 else situation
+        keys = situation.astype(np.uint64) << np.uint64(31) | stream.words32(count) >> np.uint32(1)
+        size = domain.sizes[draw.family.child]
+        found.append(np.searchsorted(draw.thresholds, keys, side="right") - situation * (size - 1))
+    assert (rows(model, count, keyed()) == np.stack(found, axis=1)).all()

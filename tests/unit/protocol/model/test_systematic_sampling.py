@@ -51,6 +51,25 @@ def test_any_number_of_rows_in_any_batches(rows, batch):
     assert all(column.min() >= 0 and column.max() < size for column, size in zip(columns, SIZES, strict=True))
 
 
+@given(st.integers(1, 40), st.integers(1, 12), st.sampled_from([1, 5, 300, 3000]), st.booleans(), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=100)
+def test_codes_are_those_of_one_look_up_per_row(situations, codes, rows, coarse, seed):
+    """Parties of all versions must draw the same reference rows, bit for bit."""
+    random = np.random.default_rng(seed)
+    weights = random.integers(0, 3, (situations, codes)) if coarse else random.random((situations, codes)) ** 9
+    cumulative, situation = cumulative_shares(weights.astype(float)), random.integers(0, situations, rows)
+    found = systematic(cumulative, situation, Stream.keyed(b"%d" % seed))
+    stream = Stream.keyed(b"%d" % seed)
+    words, starts = stream.words32(rows).astype(object), stream.words32(situations) / 2.0**32
+    bits = min(32, 64 - rows.bit_length() - situations.bit_length())
+    for s in range(situations):
+        here = sorted(np.flatnonzero(situation == s).tolist(), key=lambda row: (words[row] >> (32 - bits), row))
+        last = int((cumulative[s] < 1).sum())
+        for k, row in enumerate(here):
+            place = min(s + (k + starts[s]) / len(here), np.nextafter(s + 1.0, 0.0))
+            assert found[row] == min(int(np.searchsorted(cumulative[s] + s, place, side="right")), last)
+
+
 @given(st.lists(st.floats(0, 10), min_size=2, max_size=6), st.integers(1, 200), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=150)
 def test_every_code_gets_its_share_up_to_one_and_an_impossible_one_none(weights, rows, seed):

@@ -10,6 +10,12 @@ from protocol.tables.kinds.slopes import FEWEST_ROWS, offsets_in_bins, places, s
 ALIKE = np.ones(5)
 
 
+def drawn_in_bin(rows, held, rise, seed):
+    """The values of rows in the second of two bins."""
+    bins, held = np.ones(rows, np.uint8), np.array([3, held], np.uint64)
+    return offsets_in_bins(bins, held, np.array([1.0, rise]), Stream.keyed(seed))
+
+
 def test_density_falls_as_the_neighbours_do():
     found = slopes(np.array([16_000, 4000, 1000, 500, 250]), ALIKE)
     assert found == pytest.approx([-np.log(4), -np.log(4), -np.log(2), -np.log(2), -np.log(2)])
@@ -37,7 +43,7 @@ def test_wide_bins_count_by_their_density():
 @pytest.mark.parametrize("rise", [-700.0, -3.0, -1e-3, 0.0, 1e-9, 2.0, 700.0])
 def test_places_are_quantiles_of_the_density(rise):
     shares = np.linspace(0, 1, 101)
-    found = places(shares, np.full(101, rise))
+    found = places(shares, np.zeros(101, np.intp), np.array([rise]))
     assert found.min() >= 0
     assert found.max() <= 1
     assert (np.diff(found) >= 0).all()
@@ -50,12 +56,12 @@ def test_places_are_quantiles_of_the_density(rise):
 @pytest.mark.parametrize("held", [1, 2, 7, 10**6, 2**40, 2**40 + 1, 2**63])
 def test_values_stay_in_their_bin(held):
     for rise in (-30.0, 0.0, 30.0):
-        drawn = offsets_in_bins(np.full(2000, held, np.uint64), np.full(2000, rise), Stream.keyed(b"inside"))
+        drawn = drawn_in_bin(2000, held, rise, b"inside")
         assert int(drawn.max()) < held
 
 
 def test_values_of_a_bin_follow_its_slope():
-    drawn = offsets_in_bins(np.full(100_000, 10, np.uint64), np.full(100_000, np.log(4.0)), Stream.keyed(b"slope"))
+    drawn = drawn_in_bin(100_000, 10, np.log(4.0), b"slope")
     counts = np.bincount(drawn.astype(int), minlength=10) / 100_000
     edges = 4.0 ** np.linspace(0, 1, 11)
     assert counts == pytest.approx(np.diff(edges) / 3, abs=0.008)  # six standard deviations
@@ -63,7 +69,7 @@ def test_values_of_a_bin_follow_its_slope():
 
 def test_fine_values_are_uniform_inside_parts_of_unequal_length():
     held = 2**40 + 2**39 + 12_345
-    drawn = offsets_in_bins(np.full(200_000, held, np.uint64), np.zeros(200_000), Stream.keyed(b"parts"))
+    drawn = drawn_in_bin(200_000, held, 0.0, b"parts")
     tenths = np.bincount((drawn // np.uint64(held // 10 + 1)).astype(int), minlength=10)
     assert len(np.unique(drawn)) > 199_900
     assert np.abs(tenths - 20_000).max() < 850  # six standard deviations
