@@ -26,7 +26,7 @@ from protocol.errors import MalformedMessage, OutOfTurn, PeerError, SubnError
 from protocol.messages.http import LONGEST_POLL, OTHER_BYTES, SentReceipt
 from protocol.messages.run_states import ENDS
 
-DECISION_SECONDS = 5  # at most until the data owner's decision, or the end of a run, is noticed
+DECISION_SECONDS = 5  # at most until the data owner's decision is noticed
 
 
 class Worker:
@@ -163,8 +163,8 @@ class Worker:
         return [run.run for run in found if run.state not in ENDS]
 
     def _poll_seconds(self) -> int:
-        """Seconds of a poll: short while a decision of the data owner, or the end of a run, may come."""
-        is_open = any(request.state != "ended" for request in self._ledger.requests())
+        """Seconds of a poll: short while the data owner may decide. The end of a run ends the poll by itself."""
+        is_open = any(request.state not in ("active", "ended") for request in self._ledger.requests())
         return DECISION_SECONDS if is_open else LONGEST_POLL
 
     def _say_what_waits(self, asked: Sequence[str]) -> None:
