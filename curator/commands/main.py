@@ -4,7 +4,9 @@ It does not know how requests are answered (`curator.app`) or operators' command
 """
 
 import os
+import re
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -89,9 +91,27 @@ def make_parser() -> GroupedParser:
     backup.add_argument("file", metavar="FILE", type=Path, help="a new file; it will hold secret keys")
     restore = _command(commands, "restore", "restore a backup, into a home that knows nothing more", dispatch.home)
     restore.add_argument("file", metavar="FILE", type=Path)
+    text = "move the published files of old runs into archives; signed manifests and all records stay"
+    archive = _command(commands, "archive", text, dispatch.home)
+    archive.add_argument(
+        "--older-than",
+        type=_age,
+        required=True,
+        metavar="DAYS",
+        help="runs that finished longer ago than this, as 90d",
+    )
+    archive.add_argument("--to", type=Path, required=True, metavar="DIR", help="a folder for one .tar.gz of each run")
     code = _command(commands, "code", "make a one-time code with which a party of this name enrols", dispatch.home)
     code.add_argument("name", metavar="NAME")
     return parser
+
+
+def _age(text: str) -> int:
+    """Read a number of days as milliseconds."""
+    found = re.fullmatch(r"([0-9]{1,5})d?", text, re.ASCII)
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is no number of days: expected 90d, for example")
+    return int(found[1]) * 24 * 3600 * 1000
 
 
 def _command(commands: Any, name: str, text: str, family: dispatch.Family, **more: Any) -> Any:
