@@ -97,6 +97,11 @@ class LiveRun:
         return self.at.state.step
 
     @property
+    def place(self) -> tuple[int, bool]:
+        """Where the run stands: it changes with every step and every pause, and with nothing else."""
+        return self.at.state.position, self.pause is None
+
+    @property
     def is_complete(self) -> bool:
         """Whether all parties have answered the step and its result has yet to be computed."""
         return not self.ended and self.pause is None and self.at.state.is_complete

@@ -173,11 +173,6 @@ class Orchestrator:
         """Return the runs in memory in which this party takes part."""
         return {live.run for live in self._runs_in_memory() if party in live.names}
 
-    def place(self, run: str) -> object:
-        """Return where an active run stands: it changes with every step and pause. None for a run that is over."""
-        live = self.live.get(run)
-        return None if live is None else (live.at.state.position, live.pause is None)
-
     # Complete steps
 
     def complete_runs(self) -> list[str]:

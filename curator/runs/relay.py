@@ -23,7 +23,7 @@ class Relay:
         self._tick_seconds = orchestrator.settings.tick_seconds
         self._something = asyncio.Event()  # anything has happened to any run
         self._moved = asyncio.Event()  # a run has come to another step, or to its end: only then are there new tasks
-        self._places: dict[str, object] = {}
+        self._places: dict[str, tuple[int, bool]] = {}  # of the active runs, when they changed last
         self._changes: Counter[str] = Counter()
         self._closed = False
         self.displaced: Displaced | None = None  # set when another process serves the database and this one must end
@@ -125,7 +125,8 @@ class Relay:
 
     def _note(self, run: str) -> None:
         self._changes[run] += 1
-        place = self._orchestrator.place(run)
+        live = self._orchestrator.live.get(run)
+        place = None if live is None else live.place
         if self._places.pop(run, None) != place:
             self._moved = _after(self._moved)
         if place is not None:

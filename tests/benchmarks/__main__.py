@@ -1,4 +1,7 @@
-"""All benchmarks, one after the other, or those that are named: `python -m tests.benchmarks [NAME ...]`."""
+"""All benchmarks, one after the other, or those that are named: `python -m tests.benchmarks [NAME ...]`.
+
+`beside_peers` runs only where it is named: it needs the peers' packages (`make build/peers/ready`) and half an hour.
+"""
 
 import sys
 from importlib import import_module
@@ -11,6 +14,7 @@ BENCHMARKS = (
     "secure_sum",
     "costs",
     "service",
+    "parties",
     "pages",
     "numbers",
     "rows_in",
