@@ -2,7 +2,7 @@
 
 It does not know what an exponent opens.
 
-The libcrypto is the one that Python's own `hashlib` is linked with. Its powers are quicker than gmpy2's. They are
+The libcrypto is the one that Python's own hashlib is linked with. Its powers are quicker than gmpy2's. They are
 computed outside the interpreter's lock, so that several threads compute on several cores.
 """
 

@@ -50,8 +50,8 @@ def archive_runs(store: Store, home: Path, ended_before: int, target: Path) -> A
         if not _in_archive(home / "runs" / run.id, target / f"{run.id}.tar.gz", outputs):
             damaged.append(run.id)
             continue
-        freed += _removed(files)
         _forget_keys(store, run.id)
+        freed += _removed(files)
         done.append(run.id)
     return Archived(tuple(done), freed, tuple(damaged))
 

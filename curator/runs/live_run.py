@@ -98,7 +98,7 @@ class LiveRun:
 
     @property
     def place(self) -> tuple[int, bool]:
-        """Where the run stands: it changes with every step and every pause, and with nothing else."""
+        """The run's position, which changes with every step and every pause, and with nothing else."""
         return self.at.state.position, self.pause is None
 
     @property

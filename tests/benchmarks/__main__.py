@@ -1,6 +1,7 @@
 """All benchmarks, one after the other, or those that are named: `python -m tests.benchmarks [NAME ...]`.
 
-`beside_peers` runs only where it is named: it needs the peers' packages (`make build/peers/ready`) and half an hour.
+tests/benchmarks/beside_peers.py runs only where it is named. It needs the peers' packages (`make build/peers/ready`)
+and half an hour.
 """
 
 import sys

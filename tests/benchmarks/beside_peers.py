@@ -5,7 +5,8 @@ Run: make build/peers/ready, then python -m tests.benchmarks beside_peers. AIM a
 All make a table of Adult with the same budget, on this machine, in this run. Reading and writing files is left out
 everywhere. AIM and MST see all rows in one place; dp-subn's seconds are those of three parties and a curator together,
 with planning, the cryptography and the drawing of as many rows. The naive protocol is dp-subn's own run with every
-cell of its sums in a ciphertext of its own, on `phe` objects as the papers have it. It is measured on a few cells.
+cell of its sums in a ciphertext of its own, on objects of the package phe, as the papers have it. It is measured on a
+few cells.
 
 It does not know thresholds: it prints figures.
 """

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import gmpy2
 import pytest
 from gmpy2 import mpz
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crypto.errors import CryptoError
@@ -19,9 +19,10 @@ def test_libcrypto_is_found_wherever_hashlib_is_linked_with_it() -> None:
     assert (LIBCRYPTO is not None) == hasattr(_hashlib, "__file__")
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_libcrypto_and_gmpy2_give_the_same_power(data: st.DataObject) -> None:
-    bits = data.draw(st.sampled_from((8, 64, 65, 513, 3072)))
+    bits = data.draw(st.sampled_from((8, 64, 65, 513, 1536)))
     modulus = mpz(data.draw(st.integers(1 << (bits - 1), (1 << bits) - 1)) | 1)
     exponent = mpz(data.draw(st.integers(1, modulus)))
     number = mpz(data.draw(st.integers(0, modulus - 1)))

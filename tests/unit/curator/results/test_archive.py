@@ -62,13 +62,14 @@ def test_young_runs_active_runs_and_archived_runs_are_left_alone(desk: Desk, tmp
     assert desk.views.run(active).state == "joining"
 
 
-@pytest.mark.parametrize("place", ["whole_file", "_digests", "_removed", "_forget_keys"])
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("place", ["whole_file", "file_digest", "sync_folder"])
 def test_a_kill_anywhere_loses_nothing_and_the_next_call_goes_on(
     desk: Desk, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def killed(*_arguments: object) -> None:
         raise Killed
 
@@ -76,17 +77,25 @@ def test_a_kill_anywhere_loses_nothing_and_the_next_call_goes_on(
         patched.setattr(archive, place, killed)
         with pytest.raises(Killed):
             archived(desk, tmp_path / "archive")
-    whole = set(PUBLISHED) <= at_home(desk)
-    assert whole or (tmp_path / "archive" / f"{only_run(desk)}.tar.gz").exists()
+    assert set(PUBLISHED) <= at_home(desk) or (tmp_path / "archive" / f"{only_run(desk)}.tar.gz").exists()
     archived(desk, tmp_path / "archive")
     assert at_home(desk) == {MANIFEST}
 
 
 def test_a_kill_between_two_files_is_made_good(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = only_run(desk)
+    run, real = only_run(desk), Path.unlink
+
+    def killed(file: Path, missing_ok: bool = False) -> None:
+        if file.name == PUBLISHED[1]:
+            raise Killed
+        real(file, missing_ok)
+
     with monkeypatch.context() as patched:
-        patched.setattr(archive, "_removed", lambda files: files[0].unlink() or 0)
-        archived(desk, tmp_path / "archive")
+        patched.setattr(Path, "unlink", killed)
+        with pytest.raises(Killed):
+            archived(desk, tmp_path / "archive")
+    assert TABLE not in at_home(desk)
+    assert PUBLISHED[1] in at_home(desk)
     assert archived(desk, tmp_path / "archive").runs == (run,)
     assert at_home(desk) == {MANIFEST}
 
