@@ -12,6 +12,7 @@ from gmpy2 import mpz
 
 from crypto.errors import CryptoError, MalformedKey
 from crypto.paillier.public import DEFAULT_BITS, PublicKey
+from crypto.secret_powers import SecretPower
 
 
 def require_gmp() -> None:
@@ -30,21 +31,21 @@ class _Half:
         self.p, self.p_squared = p, p * p
         # (1 + n m)^(p-1) = 1 + (p-1) n m modulo p^2, so L = (x - 1) / p gives -q m modulo p.
         self._scale = gmpy2.invert(-q, p)
-        self._root = gmpy2.invert(q, p - 1)  # n = q modulo p - 1
+        # Timing: p and q are secret, also as exponents.
+        self._opening = SecretPower(p - 1, self.p_squared)
+        self._by_other, self._by_itself = SecretPower(q, p), SecretPower(p, self.p_squared)
+        self._root = SecretPower(gmpy2.invert(q, p - 1), p)  # n = q modulo p - 1
 
     def decrypt(self, ciphertext: mpz) -> mpz:
-        # Timing: p - 1 is secret, and powmod_sec performs the same operations for every exponent.
-        power = gmpy2.powmod_sec(ciphertext % self.p_squared, self.p - 1, self.p_squared)
+        power = self._opening(ciphertext % self.p_squared)
         return (power - 1) // self.p * self._scale % self.p
 
-    def power(self, number: mpz, other: mpz) -> mpz:
+    def power(self, number: mpz) -> mpz:
         """Return number^(p q) modulo p^2: what is raised to p there counts modulo p only."""
-        inner = gmpy2.powmod_sec(number % self.p, other, self.p)
-        return gmpy2.powmod_sec(inner, self.p, self.p_squared)
+        return self._by_itself(self._by_other(number % self.p))
 
     def root(self, number: mpz) -> mpz:
-        # Timing: as above, the exponent is secret.
-        return gmpy2.powmod_sec(number % self.p, self._root, self.p)
+        return self._root(number % self.p)
 
 
 class SecretKey:
@@ -71,10 +72,13 @@ class SecretKey:
         plaintext = self._joined(self._p.decrypt(ciphertext), self._q.decrypt(ciphertext))
         return plaintext - self.public.n if 2 * plaintext > self.public.n else plaintext
 
-    def power(self, number: mpz) -> mpz:
-        """Return the n-th power modulo n^2, quicker than without the factors of n."""
+    def powers(self, numbers: Iterable[mpz]) -> list[mpz]:
+        """Return the n-th power modulo n^2 of every number, quicker than without the factors of n."""
+        return [self._power(number) for number in numbers]
+
+    def _power(self, number: mpz) -> mpz:
         p, q = self._p, self._q
-        modulo_p, modulo_q = p.power(number, q.p), q.power(number, p.p)
+        modulo_p, modulo_q = p.power(number), q.power(number)
         return modulo_p + p.p_squared * ((modulo_q - modulo_p) * self._p_squared_inverse % q.p_squared)
 
     def roots(self, numbers: Iterable[mpz]) -> list[mpz]:

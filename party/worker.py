@@ -50,6 +50,7 @@ class Worker:
         self._sleep, self._log, self._heard = sleep, log, heard
         self._stream, self._backoff = stream or Stream.system(), backoff or Backoff()
         self._failures = self._fruitless = 0
+        self._is_behind = True  # whether runs may have ended since the worker last asked
         self._held: set[tuple[str, str]] = set()  # run and step of every receipt that the curator is known to hold
         self._said: tuple[str, ...] = ()
         self._left_alone: set[str] = set()  # runs whose tasks cannot be read, until the next start
@@ -84,8 +85,10 @@ class Worker:
             self._heard(await self._curator.clock_difference())
             before = self._fruitless
             await self._settle()
+            self._is_behind = False
             await self._pause(before)
             return
+        self._is_behind = True
         if found.held != len(self._held):
             await self._look_at_receipts()
         self._log("task", run=found.run, bytes=len(found.task))
@@ -163,8 +166,12 @@ class Worker:
         return [run.run for run in found if run.state not in ENDS]
 
     def _poll_seconds(self) -> int:
-        """Seconds of a poll: short while a decision of the data owner, or the end of a run, may come."""
-        is_open = any(request.state != "ended" for request in self._ledger.requests())
+        """Seconds of a poll: short while the data owner may decide, and until it is known which runs go on.
+
+        The end of a run during a poll ends the poll by itself.
+        """
+        states = {request.state for request in self._ledger.requests()}
+        is_open = states - {"ended"} if self._is_behind else states - {"active", "ended"}
         return DECISION_SECONDS if is_open else LONGEST_POLL
 
     def _say_what_waits(self, asked: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ import gmpy2
 from gmpy2 import mpz
 
 from crypto.errors import MalformedCiphertext, WrongProof
+from crypto.paillier.bucket_powers import product_of_powers
 from crypto.paillier.public import (
     STATISTICAL_BITS,
     TRIAL_DIVISION,
@@ -33,7 +34,7 @@ _CHALLENGE_BYTES = _CHALLENGE_BITS // 8
 REPETITIONS = -(-STATISTICAL_BITS // _CHALLENGE_BITS)
 _PRODUCTS = 3  # a false proof passes these with probability 2^-48; whoever tries one is found out in the act
 
-Power = Callable[[mpz], mpz]  # the n-th power modulo n^2 of a number modulo n
+Powers = Callable[[Sequence[mpz]], list[mpz]]  # the n-th powers modulo n^2 of numbers modulo n
 
 
 @dataclass(frozen=True)
@@ -86,31 +87,33 @@ class Indicator:
 
 
 def make_indicator(
-    key: PublicKey, parties: int, shares: int, stream: Stream, context: bytes, power: Power | None = None
+    key: PublicKey, parties: int, shares: int, stream: Stream, context: bytes, powers: Powers | None = None
 ) -> Indicator:
     """Encrypt `shares` ones at random places among `parties` and prove it for a context."""
     if not 1 <= shares <= parties:
         raise ValueError(f"{shares} of {parties} shares of noise cannot be kept; keep 1 to {parties}")
     chosen = set(stream.permutation(parties)[:shares])
-    return prove_indicator(key, [int(place in chosen) for place in range(parties)], stream, context, power)
+    return prove_indicator(key, [int(place in chosen) for place in range(parties)], stream, context, powers)
 
 
 def prove_indicator(
-    key: PublicKey, bits: Sequence[int], stream: Stream, context: bytes, power: Power | None = None
+    key: PublicKey, bits: Sequence[int], stream: Stream, context: bytes, powers: Powers | None = None
 ) -> Indicator:
-    """Encrypt the given bits and prove that they are bits; whoever knows the factors of n has a quicker `power`."""
-    power = power or (lambda number: encrypt(key, 0, number))
+    """Encrypt the given bits and prove that they are bits; whoever knows the factors of n has quicker `powers`."""
     randomness = [random_unit(key, stream) for _ in bits]
-    ciphertexts = [
-        (1 + key.n * (bit % key.n)) * power(r) % key.n_squared for bit, r in zip(bits, randomness, strict=True)
+    drafts = [_Draft(key, bit, stream) for _ in range(REPETITIONS) for bit in bits]
+    raised = _raised(key, [*randomness, *(number for draft in drafts for number in draft.numbers)], powers)
+    ciphertexts = [(1 + key.n * (bit % key.n)) * next(raised) % key.n_squared for bit in bits]
+    commitments = [
+        draft.commitments(key, ciphertext, next(raised), next(raised))
+        for draft, ciphertext in zip(drafts, ciphertexts * REPETITIONS, strict=True)
     ]
-    drafts = [
-        _Draft(key, c, bit, stream, power) for _ in range(REPETITIONS) for c, bit in zip(ciphertexts, bits, strict=True)
-    ]
-    challenges = challenges_of(key, context, ciphertexts, [draft.commitments for draft in drafts])
+    challenges = challenges_of(key, context, ciphertexts, commitments)
     proofs = tuple(
-        draft.finish(key, challenge, r)
-        for draft, challenge, r in zip(drafts, challenges, randomness * REPETITIONS, strict=True)
+        draft.finish(key, committed, challenge, r)
+        for draft, committed, challenge, r in zip(
+            drafts, commitments, challenges, randomness * REPETITIONS, strict=True
+        )
     )
     opening = mpz(1)
     for r in randomness:
@@ -146,24 +149,34 @@ def hidden_permutation(group_key: bytes, parties: int) -> list[int]:
     return Stream.keyed(group_key, b"hidden permutation").permutation(parties)
 
 
+def _raised(key: PublicKey, numbers: Sequence[mpz], powers: Powers | None) -> Iterator[mpz]:
+    return iter(powers(numbers) if powers is not None else [encrypt(key, 0, number) for number in numbers])
+
+
 class _Draft:
     """A proof before its challenge: the false statement's answer is simulated, the true statement's is committed to."""
 
-    def __init__(self, key: PublicKey, ciphertext: mpz, bit: int, stream: Stream, power: Power) -> None:
+    def __init__(self, key: PublicKey, bit: int, stream: Stream) -> None:
         self._bit = bit
         self._simulated = stream.below(_CHALLENGES)
         self._answer, self._nonce = random_unit(key, stream), random_unit(key, stream)
-        claimed = gmpy2.powmod(_residue(key, ciphertext, 1 - bit), self._simulated, key.n_squared)
-        false = power(self._answer) * gmpy2.invert(claimed, key.n_squared) % key.n_squared
-        true = power(self._nonce)
-        self.commitments = (true, false) if bit == 0 else (false, true)
 
-    def finish(self, key: PublicKey, challenge: int, randomness: mpz) -> BitProof:
+    @property
+    def numbers(self) -> tuple[mpz, mpz]:
+        """The numbers of which `commitments` needs the n-th powers."""
+        return self._answer, self._nonce
+
+    def commitments(self, key: PublicKey, ciphertext: mpz, answer_power: mpz, nonce_power: mpz) -> tuple[mpz, mpz]:
+        claimed = gmpy2.powmod(_residue(key, ciphertext, 1 - self._bit), self._simulated, key.n_squared)
+        false = answer_power * gmpy2.invert(claimed, key.n_squared) % key.n_squared
+        return (nonce_power, false) if self._bit == 0 else (false, nonce_power)
+
+    def finish(self, key: PublicKey, commitments: tuple[mpz, mpz], challenge: int, randomness: mpz) -> BitProof:
         own = (challenge - self._simulated) % _CHALLENGES
         answer = self._nonce * gmpy2.powmod(randomness, own, key.n) % key.n
         if self._bit == 0:
-            return BitProof(self.commitments, (answer, self._answer), own)
-        return BitProof(self.commitments, (self._answer, answer), self._simulated)
+            return BitProof(commitments, (answer, self._answer), own)
+        return BitProof(commitments, (self._answer, answer), self._simulated)
 
 
 def _holds_bits(key: PublicKey, indicator: Indicator, context: bytes) -> bool:
@@ -181,19 +194,20 @@ def _holds_bits(key: PublicKey, indicator: Indicator, context: bytes) -> bool:
 
 
 def _holds_one_batch(key: PublicKey, indicator: Indicator, challenges: Sequence[int], stream: Stream) -> bool:
-    answers, claims = mpz(1), mpz(1)
     parties = len(indicator.ciphertexts)
     exponents = [[0, 0] for _ in indicator.ciphertexts]
+    coefficients: list[int] = []  # of every statement: for each proof that of 0, then that of 1
     for place, (proof, challenge) in enumerate(zip(indicator.proofs, challenges, strict=True)):
         parts = (proof.challenge_for_zero, (challenge - proof.challenge_for_zero) % _CHALLENGES)
         for bit in (0, 1):
-            coefficient = stream.bits(_CHALLENGE_BITS)
-            exponents[place % parties][bit] += coefficient * parts[bit]
-            claims = claims * gmpy2.powmod(proof.commitments[bit], coefficient, key.n_squared) % key.n_squared
-            answers = answers * gmpy2.powmod(proof.answers[bit], coefficient, key.n) % key.n
-    for ciphertext, pair in zip(indicator.ciphertexts, exponents, strict=True):
-        for bit, exponent in enumerate(pair):
-            claims = claims * gmpy2.powmod(_residue(key, ciphertext, bit), exponent, key.n_squared) % key.n_squared
+            coefficients.append(stream.bits(_CHALLENGE_BITS))
+            exponents[place % parties][bit] += coefficients[-1] * parts[bit]
+    residues = [_residue(key, ciphertext, bit) for ciphertext in indicator.ciphertexts for bit in (0, 1)]
+    claimed = [number for proof in indicator.proofs for number in proof.commitments]
+    answers = product_of_powers([n for proof in indicator.proofs for n in proof.answers], coefficients, key.n)
+    claims = product_of_powers(
+        [*claimed, *residues], [*coefficients, *(exponent for pair in exponents for exponent in pair)], key.n_squared
+    )
     return bool(encrypt(key, 0, answers) == claims)
 
 

@@ -27,7 +27,14 @@ def carried_out(family: Family, chosen: Namespace) -> int:
 def home() -> Mapping[str, Command]:
     from curator.commands import home
 
-    return {"init": home.init, "rotate": home.rotate, "code": home.code, "backup": home.backup, "restore": home.restore}
+    return {
+        "init": home.init,
+        "rotate": home.rotate,
+        "code": home.code,
+        "backup": home.backup,
+        "restore": home.restore,
+        "archive": home.archive,
+    }
 
 
 def operator_key() -> Mapping[str, Command]:

@@ -16,6 +16,7 @@ from curator.home import backup as backups
 from curator.home.certificates import Certificates
 from curator.home.keys import CuratorKeys
 from curator.rendering.output import say
+from curator.results.archive import archive_runs
 from curator.settings import Settings
 from curator.store.run_records import SIGNING_KEY, correct
 from curator.store.store import Store
@@ -116,6 +117,24 @@ def restore(settings: Settings, chosen: argparse.Namespace) -> int:
     found = backups.restore(settings, chosen.file)
     words = f"{settings.home} is as it was at {found['made']}; parties repeat the answers that it has lost"
     return say(chosen, {"restored": str(settings.home), **found}, words)
+
+
+def archive(settings: Settings, chosen: argparse.Namespace) -> int:
+    """Archive old runs; exit code 1 if the files of one are not those that were published."""
+    require_home(settings)
+    store = Store.open(settings.store_url)
+    try:
+        done = archive_runs(store, settings.home, system_clock() - chosen.older_than, chosen.to)
+    finally:
+        store.close()
+    found = {"archived": done.runs, "freed_bytes": done.freed, "damaged": done.damaged, "to": str(chosen.to)}
+    say(
+        chosen,
+        found,
+        f"{len(done.runs)} runs archived in {chosen.to}; {done.freed / 1e6:,.1f} MB are free in {settings.home}",
+        *(f"{run}: left alone, as its files are not those that were published: compare" for run in done.damaged),
+    )
+    return 1 if done.damaged else 0
 
 
 def _registry(settings: Settings) -> Registry:

@@ -4,7 +4,9 @@ It does not know how requests are answered (`curator.app`) or operators' command
 """
 
 import os
+import re
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,7 @@ FAILED, USAGE_ERROR = 1, 2
 _GROUPS = {
     "set up and serve": ("init", "serve", "ready", "certificate", "rotate", "doctor"),
     "let people and parties in": ("operator-key", "code"),
+    "keep its home": ("backup", "restore", "archive"),
 }
 _EXAMPLES = (
     ("a home with keys, and the first operator's key, shown once", "subn-curator init --home curator"),
@@ -85,13 +88,35 @@ def make_parser() -> GroupedParser:
     _command(actions, "add", "make a key; it is printed only once", dispatch.operator_key).add_argument("label")
     _command(actions, "list", "labels of the keys that are valid", dispatch.operator_key)
     _command(actions, "revoke", "make a key invalid at once", dispatch.operator_key).add_argument("label")
+    _add_keeping(commands)
+    code = _command(commands, "code", "make a one-time code with which a party of this name enrols", dispatch.home)
+    code.add_argument("name", metavar="NAME")
+    return parser
+
+
+def _add_keeping(commands: Any) -> None:
     backup = _command(commands, "backup", "copy this home into one file: database, keys, results", dispatch.home)
     backup.add_argument("file", metavar="FILE", type=Path, help="a new file; it will hold secret keys")
     restore = _command(commands, "restore", "restore a backup, into a home that knows nothing more", dispatch.home)
     restore.add_argument("file", metavar="FILE", type=Path)
-    code = _command(commands, "code", "make a one-time code with which a party of this name enrols", dispatch.home)
-    code.add_argument("name", metavar="NAME")
-    return parser
+    text = "move the published files of old runs into archives; signed manifests and all records stay"
+    archive = _command(commands, "archive", text, dispatch.home)
+    archive.add_argument(
+        "--older-than",
+        type=_age,
+        required=True,
+        metavar="DAYS",
+        help="runs that finished longer ago than this, as 90d",
+    )
+    archive.add_argument("--to", type=Path, required=True, metavar="DIR", help="a folder for one .tar.gz of each run")
+
+
+def _age(text: str) -> int:
+    """Read a number of days as milliseconds."""
+    found = re.fullmatch(r"([0-9]{1,5})d?", text, re.ASCII)
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is no number of days: expected 90d, for example")
+    return int(found[1]) * 24 * 3600 * 1000
 
 
 def _command(commands: Any, name: str, text: str, family: dispatch.Family, **more: Any) -> Any:

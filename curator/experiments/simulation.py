@@ -78,6 +78,9 @@ class ClearOpening:
     def check(self, layout: Layout, blob: bytes) -> None:
         """Accept any words as a contribution."""
 
+    def add(self, total: bytes, blob: bytes) -> bytes:
+        return words_to_bytes(words_from_bytes(total) + words_from_bytes(blob))
+
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         total = np.zeros(layout.size, dtype=np.uint64)
         for blob in blobs:

@@ -139,7 +139,8 @@ def _download(path: FilePath, media_type: str, disposition: str = "attachment") 
 
 def _present(path: FilePath) -> FilePath:
     if not path.is_file():
-        raise NotFound(f"{path.name} of this run has been removed from the curator's disk")
+        archive = f": it may be in the archive {path.parent.name}.tar.gz" if (path.parent / MANIFEST).is_file() else ""
+        raise NotFound(f"{path.name} of this run has been removed from the curator's disk{archive}")
     return path
 
 

@@ -6,14 +6,14 @@ It does not know the store. Only the holder of `lock` may change a run; everybod
 import logging
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, cast
 
 from crypto.randomness import Stream
 from curator.errors import NotAsked, TooLarge
 from protocol.errors import CURATOR, OutOfTurn, PeerError
-from protocol.messages.tasks import Refusal, Reply, decode, encode
+from protocol.messages.tasks import Refusal, Reply, Task, decode, encode
 from protocol.plan.step import Step
 from protocol.run.curator import RunState, largest_reply, move_on, placed, take, tasks
 from protocol.run.task_cost import task_cost
@@ -37,29 +37,30 @@ class Ending:
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of a run, and the bytes of the task for each party of the current step."""
+    """The state of a run, the task for each party of the current step, and what the tasks amount to."""
 
     state: RunState
-    tasks: Mapping[int, bytes] = field(repr=False)  # by the party's number
+    # By the party's number. The tasks share their large parts, so they become bytes only on their way to a party.
+    tasks: Mapping[int, Task] = field(repr=False)
+    amounts: Mapping[str, Any]  # that the current step asks for, in public numbers
 
     @classmethod
     def of(cls, state: RunState) -> "Standing":
-        return cls(state, {party: encode(task) for party, task in tasks(state).items()})
+        asked = tasks(state)
+        return cls(state, asked, _amounts(state, asked))
 
-    @property
-    def amounts(self) -> dict[str, Any]:
-        """Amounts that the current step asks for, in public numbers."""
-        step, terms = self.state.step, self.state.terms
-        if step is None:
-            return {"step": "", "stage": "finished"}
-        costs = [task_cost(terms, step, task) for task in tasks(self.state).values()]
-        return {
-            "step": step.name,
-            "stage": step.stage,
-            "cells": sum(cost.cells for cost in costs),
-            "ciphertexts": sum(cost.ciphertexts for cost in costs),
-            "bytes": sum(map(len, self.tasks.values())),
-        }
+
+def _amounts(state: RunState, asked: Mapping[int, Task]) -> dict[str, Any]:
+    step = state.step
+    if step is None:
+        return {"step": "", "stage": "finished"}
+    of_task: dict[int, tuple[int, int, int]] = {}  # several parties may have one and the same task
+    for task in asked.values():
+        if id(task) not in of_task:
+            cost = task_cost(state.terms, step, task)
+            of_task[id(task)] = cost.cells, cost.ciphertexts, len(encode(task))
+    cells, ciphertexts, size = (sum(column) for column in zip(*(of_task[id(t)] for t in asked.values()), strict=True))
+    return {"step": step.name, "stage": step.stage, "cells": cells, "ciphertexts": ciphertexts, "bytes": size}
 
 
 @dataclass
@@ -96,6 +97,11 @@ class LiveRun:
         return self.at.state.step
 
     @property
+    def place(self) -> tuple[int, bool]:
+        """The run's position, which changes with every step and every pause, and with nothing else."""
+        return self.at.state.position, self.pause is None
+
+    @property
     def is_complete(self) -> bool:
         """Whether all parties have answered the step and its result has yet to be computed."""
         return not self.ended and self.pause is None and self.at.state.is_complete
@@ -115,7 +121,7 @@ class LiveRun:
         if self.ended or party not in self.names:
             return None
         number = self.names.index(party)
-        return at.tasks[number] if number in at.state.waiting_for else None
+        return encode(at.tasks[number]) if number in at.state.waiting_for else None
 
     def expect(self, party: str, step: str) -> tuple[int, Step]:
         """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it."""
@@ -196,7 +202,7 @@ def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -
             raise OutOfTurn(name, f"answered {reply.step!r} of another plan or step, {step.name!r} is due")
         if isinstance(reply, Refusal):
             return _refused(live, name, step, reply)
-        return Standing(take(at.state, party, reply, live.opening), at.tasks)
+        return replace(at, state=take(at.state, party, reply, live.opening))
     except PeerError as error:
         return Ending("failed", error.culprit, str(error))
     except Exception as error:  # an unforeseen failure ends this run, not the service

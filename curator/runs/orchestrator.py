@@ -169,6 +169,10 @@ class Orchestrator:
                 with self._storing(live) as db:
                     records.add_claim(db, claim)
 
+    def active_runs(self, party: str) -> set[str]:
+        """Return the runs in memory in which this party takes part."""
+        return {live.run for live in self._runs_in_memory() if party in live.names}
+
     # Complete steps
 
     def complete_runs(self) -> list[str]:

@@ -21,7 +21,9 @@ class Relay:
     def __init__(self, orchestrator: Orchestrator) -> None:
         self._orchestrator = orchestrator
         self._tick_seconds = orchestrator.settings.tick_seconds
-        self._something = asyncio.Event()
+        self._something = asyncio.Event()  # anything has happened to any run
+        self._moved = asyncio.Event()  # a run has come to another step, or to its end: only then are there new tasks
+        self._places: dict[str, tuple[int, bool]] = {}  # of the active runs, when they changed last
         self._changes: Counter[str] = Counter()
         self._closed = False
         self.displaced: Displaced | None = None  # set when another process serves the database and this one must end
@@ -49,12 +51,17 @@ class Relay:
         self._wake()
 
     async def inbox(self, party: str, wait: float, skip: tuple[str, ...] = ()) -> tuple[str, bytes] | None:
-        """Return the oldest task of this party with its run. Wait at most `wait` seconds for a task."""
+        """Return the oldest task of this party with its run. Wait at most `wait` seconds for a task.
+
+        The end of a run of this party ends the wait too, so that the party asks how its runs stand.
+        """
         deadline = asyncio.get_running_loop().time() + wait
+        active = self._orchestrator.active_runs(party)
         while True:
-            something = self._something
+            moved = self._moved
             found = self._orchestrator.inbox(party, skip)
-            if found is not None or not await self._woken(something, deadline):
+            has_ended = not active <= self._orchestrator.active_runs(party)
+            if found is not None or has_ended or not await self._woken(moved, deadline):
                 return found
 
     async def events(self, run: str, after: int) -> AsyncIterator[interface.Event | None]:
@@ -91,16 +98,16 @@ class Relay:
         return is_active, self._orchestrator.views.events(run, after)
 
     async def _tend(self) -> None:
-        """Look at every run at each tick, and at once when something has happened to a run."""
+        """Look at every run at each tick, and at once when a run has moved on."""
         while not self._closed:
-            something = self._something
+            moved = self._moved
             try:
                 await asyncio.to_thread(self._orchestrator.tick)
             except Displaced as error:
                 self.displaced = error
                 self.close()
             self._advance_complete_runs()
-            await self._woken(something, self._loop.time() + self._tick_seconds)
+            await self._woken(moved, self._loop.time() + self._tick_seconds)
 
     async def _woken(self, something: asyncio.Event, deadline: float) -> bool:
         """Wait for a change until the deadline. Return whether one came and the relay is still open."""
@@ -118,7 +125,13 @@ class Relay:
 
     def _note(self, run: str) -> None:
         self._changes[run] += 1
-        self._wake()
+        live = self._orchestrator.live.get(run)
+        place = None if live is None else live.place
+        if self._places.pop(run, None) != place:
+            self._moved = _after(self._moved)
+        if place is not None:
+            self._places[run] = place
+        self._something = _after(self._something)
         self._advance_complete_runs()
 
     def _advance_complete_runs(self) -> None:
@@ -134,6 +147,10 @@ class Relay:
             del self._at_work[run]
 
     def _wake(self) -> None:
-        # Waiting requests hold the old event; requests that begin to wait now get the next event.
-        self._something.set()
-        self._something = asyncio.Event()
+        self._something, self._moved = _after(self._something), _after(self._moved)
+
+
+def _after(event: asyncio.Event) -> asyncio.Event:
+    """Release whoever waits for an event, and return the next one, for requests that begin to wait from now on."""
+    event.set()
+    return asyncio.Event()

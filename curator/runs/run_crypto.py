@@ -3,8 +3,14 @@
 It does not know storage: secrets are passed in and out as bytes. The seeded end-to-end test replaces it.
 """
 
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
+
+from gmpy2 import mpz
 
 from crypto.paillier.indicator import make_indicator
 from crypto.paillier.modulus import prove_modulus
@@ -26,8 +32,18 @@ class NewKeys:
 def public_half(secret: SecretKey, plan: Plan, stream: Stream) -> RunKeys:
     """Return what the parties of a plan are shown of a key, with its proofs and a new indicator."""
     key, context = secret.public, proven_for(plan)
-    indicator = make_indicator(key, plan.parties, plan.noise_shares, stream, context, secret.power)
+    powers = partial(on_all_cores, secret.powers)
+    indicator = make_indicator(key, plan.parties, plan.noise_shares, stream, context, powers)
     return RunKeys(key.to_bytes(), prove_modulus(key, context, secret.roots), indicator.to_bytes(key))
+
+
+def on_all_cores(work: Callable[[Sequence[mpz]], list[mpz]], numbers: Sequence[mpz]) -> list[mpz]:
+    """Do work with a secret key on many numbers. libcrypto computes beside the interpreter, so threads share it out."""
+    cores = os.cpu_count() or 1
+    size = -(-len(numbers) // cores)
+    with ThreadPoolExecutor(cores) as threads:
+        parts = threads.map(work, (numbers[start : start + size] for start in range(0, len(numbers), size or 1)))
+        return [number for part in parts for number in part]
 
 
 class RunCrypto(Protocol):
@@ -54,4 +70,4 @@ class PaillierCrypto:
         if secret is None:
             return PlainOpening(plan)
         key = SecretKey.from_bytes(secret)
-        return SelectedOpening(plan.noise_mode, key.public, key.decrypt)
+        return SelectedOpening(plan.noise_mode, key.public, partial(on_all_cores, key.decrypt))

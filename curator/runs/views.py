@@ -6,6 +6,7 @@ It does not change anything.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -154,7 +155,12 @@ def _found(db: Connection, run: str) -> RunRecord:
 
 def _terms(record: RunRecord, schema: str) -> Terms:
     """Return the terms of a stored plan. It was checked when the run began and is not checked again."""
-    return terms_of(Plan.model_validate_json(record.plan), Schema.parse(schema))
+    return _terms_of_texts(record.plan, schema)
+
+
+@lru_cache(maxsize=32)  # whoever waits for a run asks several times a second
+def _terms_of_texts(plan: str, schema: str) -> Terms:
+    return terms_of(Plan.model_validate_json(plan), Schema.parse(schema))
 
 
 def _last_seen(db: Connection) -> Mapping[str, int | None]:

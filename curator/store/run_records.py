@@ -125,6 +125,12 @@ def active_runs(db: Connection) -> list[RunRecord]:
     return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.state.in_(ACTIVE)).order_by(runs.c.id)))
 
 
+def finished_runs(db: Connection, ended_before: int) -> list[RunRecord]:
+    """List the runs that finished before this time, oldest first."""
+    wanted = (runs.c.state == "finished") & (runs.c.updated < ended_before)
+    return list(_run_records(db, select(*_RUN_COLUMNS).where(wanted).order_by(runs.c.id)))
+
+
 def uncounted_runs(db: Connection) -> list[RunRecord]:
     """List the runs that are not in the stored totals, oldest first: those that are active, and the latest to end."""
     return list(_run_records(db, select(*_RUN_COLUMNS).where(runs.c.counted == 0).order_by(runs.c.id)))

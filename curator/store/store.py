@@ -6,6 +6,7 @@ It does not know what is stored (`curator.store.run_records`, `curator.accounts.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
@@ -14,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from curator.errors import CuratorError, SettingsError, StoreUnavailable
 from curator.store.migrations import migrate
 from curator.store.single_writer import SoleCurator
-from curator.store.tables import WRITING, make_engine
+from curator.store.tables import BUSY_SECONDS, WRITING, make_engine
 
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")  # the last: a table that is not there
 _NOT_OURS = ("42P01", "42703", "XX001", "XX002")  # PostgreSQL: no such table or column, damaged data or index
@@ -23,6 +24,7 @@ _NOT_OURS = ("42P01", "42703", "XX001", "XX002")  # PostgreSQL: no such table or
 class Store:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._turn = Lock() if engine.dialect.name == "sqlite" else None
         self._sole: SoleCurator | None = None  # set in a service; other commands only add keys and codes
 
     @classmethod
@@ -62,6 +64,7 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """Open a transaction: at its end everything written in it is stored, or nothing."""
         with (
+            self._in_turn(),
             _translated(),
             self.engine.connect().execution_options(**{WRITING: True}) as connection,
             connection.begin(),
@@ -69,6 +72,19 @@ class Store:
             if self._sole is not None:
                 self._sole.confirm(connection)
             yield connection
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Let one thread write at a time. SQLite would make the others try again, at ever longer intervals."""
+        if self._turn is None:
+            yield
+            return
+        if not self._turn.acquire(timeout=BUSY_SECONDS):
+            raise StoreUnavailable(f"the curator's database has been busy for {BUSY_SECONDS} seconds: check its disk")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def check(self) -> None:
         """Raise `StoreUnavailable` unless the store answers."""

@@ -125,7 +125,9 @@ def take(state: RunState, party: int, reply: Reply, sums: CuratorSums) -> RunSta
     if party in state.replies:
         raise OutOfTurn(name, f"answered {step.name!r} twice")
     _check_reply(state, step, party, reply, sums)
-    return replace(state, replies={**state.replies, party: reply})
+    if step.stage == "joining":
+        return replace(state, replies={**state.replies, party: reply})
+    return replace(state, replies=stage_of(state.terms, step).with_reply(state.replies, party, reply, sums))
 
 
 def move_on(state: RunState, sums: CuratorSums) -> RunState:

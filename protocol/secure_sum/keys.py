@@ -5,6 +5,7 @@ It does not know rows, steps or noise.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from crypto.errors import CryptoError
 from crypto.masking import agree, pair_key
@@ -33,10 +34,15 @@ class PairKeys:
     run_keys: tuple[bytes, ...] = field(repr=False)  # of all members, public halves
 
     def __call__(self, context: bytes) -> Mapping[int, bytes]:
-        own, run = self.identity.exchange.to_bytes(), self.run_key.to_bytes()
         bound = b"|".join((self.terms.plan_hash.encode(), b"".join(self.run_keys), context))
+        return {peer: pair_key(secret, bound) for peer, secret in self._secrets.items()}
+
+    @cached_property
+    def _secrets(self) -> Mapping[int, bytes]:
+        """The two secrets shared with each other party, worked out for the first pass and kept as long as `run_key`."""
+        own, run = self.identity.exchange.to_bytes(), self.run_key.to_bytes()
         return {
-            peer: pair_key(agree(own, member.exchange_key) + agree(run, run_key), bound)
+            peer: agree(own, member.exchange_key) + agree(run, run_key)
             for peer, (member, run_key) in enumerate(zip(self.terms.plan.members, self.run_keys, strict=True))
             if peer != self.me
         }

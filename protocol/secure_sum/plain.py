@@ -38,5 +38,8 @@ class PlainOpening:
     def check(self, layout: Layout, blob: bytes) -> None:
         """Accept any blob: every list of words may be a masked contribution."""
 
+    def add(self, total: bytes, blob: bytes) -> bytes:
+        return words_to_bytes(words_from_bytes(total) + words_from_bytes(blob))
+
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         return reveal([words_from_bytes(blob) for blob in blobs], self.plan.noise_mode.total_bound(layout))

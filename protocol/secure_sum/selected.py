@@ -97,6 +97,11 @@ class SelectedOpening:
     def check(self, layout: Layout, blob: bytes) -> None:
         ciphertexts_from_bytes(self.public, blob, self.mode.ciphertexts(layout))
 
+    def add(self, total: bytes, blob: bytes) -> bytes:
+        count = len(blob) // self.public.ciphertext_bytes
+        both = [ciphertexts_from_bytes(self.public, one, count) for one in (total, blob)]
+        return ciphertexts_to_bytes(self.public, multiply(self.public, both))
+
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector:
         count = self.mode.ciphertexts(layout)
         if not count:

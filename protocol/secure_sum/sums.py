@@ -39,4 +39,7 @@ class CuratorSums(Protocol):
     def check(self, layout: Layout, blob: bytes) -> None:
         """Check one contribution as it arrives, while its sender is known; `MalformedCiphertext` if it is malformed."""
 
+    def add(self, total: bytes, blob: bytes) -> bytes:
+        """Add a checked contribution to the sum of those before it; the sum has the form of a contribution."""
+
     def open(self, layout: Layout, blobs: Sequence[bytes]) -> Vector: ...

@@ -105,6 +105,12 @@ class Stage(ABC):
     ) -> None:
         """Check one answer as it arrives, while its sender is known."""
 
+    def with_reply(
+        self, replies: Mapping[int, Reply], party: int, reply: Reply, _sums: CuratorSums
+    ) -> dict[int, Reply]:
+        """The step's checked answers in the order of their arrival, with one more."""
+        return {**replies, party: reply}
+
     @abstractmethod
     def conclude(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums

@@ -75,12 +75,24 @@ class SumPass(Stage):
         except MalformedCiphertext as error:
             raise FailedCheck(name, f"sent no valid contribution to {step.name!r}: {error}") from error
 
+    def with_reply(self, replies: Mapping[int, Reply], party: int, reply: Reply, sums: CuratorSums) -> dict[int, Reply]:
+        """The answers, of which the latest holds the sum of all contributions, and the others none.
+
+        So a pass takes the curator memory for one contribution, whatever the number of parties.
+        """
+        if not replies:
+            return {party: reply}
+        latest = list(replies)[-1]
+        total = sums.add(replies[latest].blob, reply.blob)
+        emptied = replies[latest].model_copy(update={"blob": b""})
+        return {**replies, latest: emptied, party: reply.model_copy(update={"blob": total})}
+
     def opened(
         self, terms: Terms, step: Step, known: Knowledge, replies: Mapping[int, Reply], sums: CuratorSums
     ) -> list[Table]:
         """The totals, as tables with the variance of the noise that they hold."""
         layout, domain = self._layout(terms, step, known), self.domain(terms).with_merged(self.merged(known))
-        totals = sums.open(layout, [replies[party].blob for party in step.parties])
+        totals = sums.open(layout, [list(replies.values())[-1].blob])
         variances = {rate: terms.plan.noise_mode.retained_variance(rate) for rate in set(layout.rates)}
         parts = zip(layout.split(totals), (variances[rate] for rate in layout.rates), strict=True)
         return self.told(terms, self.tables(terms, step, known), domain, list(parts))

@@ -5,6 +5,8 @@ python -m tests.benchmarks NAME ...         what these benchmarks print by thems
 python -m tests.benchmarks compare          build/bench.json beside tests/benchmarks/baseline.json; fails if worse
 python -m tests.benchmarks compare-short    the instructions alone, counted now
 python -m tests.benchmarks baseline         makes build/bench.json the baseline
+
+`beside_peers` runs only where it is named: it needs the peers' packages (`make build/peers/ready`) and half an hour.
 """
 
 import json
@@ -26,6 +28,7 @@ BENCHMARKS = (
     "secure_sum",
     "costs",
     "service",
+    "parties",
     "pages",
     "numbers",
     "rows_in",

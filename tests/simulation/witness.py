@@ -64,6 +64,7 @@ class Witness:
     _tasks: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _masks: dict[bytes, tuple[str, str, tuple[int, int]]] = field(default_factory=dict)
+    _added: dict[str, list[str]] = field(default_factory=dict)  # by a sum's SHA-256: those of the answers in it
     _noise: list[Any] = field(default_factory=list)
     _now: tuple[str, str] = ("", "")
 
@@ -154,14 +155,15 @@ class Witness:
 
     def opens(self, blobs: Sequence[bytes], total: Any, shares: int | None) -> None:
         """A total is the plain sum and the noise that stays: all of it, or that of `shares` parties."""
-        answers = [self.computed.get(sha256(blob).hexdigest()) for blob in blobs if blob]
+        digests = [part for blob in blobs if blob for part in self._parts(blob)]
+        answers = [self.computed.get(digest) for digest in digests]
         if not answers:
             return
         if None in answers:
             self.fails("the curator opens a sum with an answer that no party computed")
             return
         found = [one for one in answers if one is not None]
-        if len({(one.plan, one.step) for one in found}) > 1 or len({one.party for one in found}) < len(blobs):
+        if len({(one.plan, one.step) for one in found}) > 1 or len({one.party for one in found}) < len(found):
             self.fails(f"the curator adds up {[(one.step, one.party) for one in found]}")
             return
         self.opened[found[0].plan] += 1
@@ -173,6 +175,14 @@ class Witness:
         self.keepers[found[0].plan] = known & fitting
         if not known & fitting:
             self.fails(f"the total of {found[0].step} is not the plain sum and the noise that was drawn")
+
+    def adds(self, total: bytes, blob: bytes, result: bytes) -> None:
+        """A sum is made of the answers that it was made of, whichever were added up before."""
+        self._added[sha256(result).hexdigest()] = [*self._parts(total), *self._parts(blob)]
+
+    def _parts(self, blob: bytes) -> list[str]:
+        digest = sha256(blob).hexdigest()
+        return self._added.get(digest, [digest])
 
     def delivers(self, tables: Sequence[Any], replies: Any, step: Any) -> None:
         """With `replace`: the newest party's counts and noise, and its predecessor's noise taken out."""
@@ -242,6 +252,7 @@ def _patches() -> Iterator[tuple[Any, str, Any]]:
         yield module, name, _masking(getattr(module, name))
     for kind in (plain.PlainOpening, selected.SelectedOpening):
         yield kind, "open", _opening(kind.open)
+        yield kind, "add", _adding(kind.add)
     yield replace.ReplacingUpdate, "delivered", _delivering(replace.ReplacingUpdate.delivered)
 
 
@@ -261,6 +272,16 @@ def _opening(real: Callable[..., Any]) -> Callable[..., Any]:
         return total
 
     return opens
+
+
+def _adding(real: Callable[..., Any]) -> Callable[..., Any]:
+    def adds(self: Any, total: bytes, blob: bytes) -> Any:
+        result = real(self, total, blob)
+        if blob:
+            _present().adds(total, blob, result)
+        return result
+
+    return adds
 
 
 def _delivering(real: Callable[..., Any]) -> Callable[..., Any]:

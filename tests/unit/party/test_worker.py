@@ -144,8 +144,7 @@ def test_the_data_owner_is_asked_and_refuses(tmp_path, fake):
     assert fake.runs["run-2"].reason == "the data owner does not want to take part"
 
 
-def test_the_end_of_a_run_is_noticed_soon(fake, parties):
-    """A run may be cancelled while it waits for others: what is set aside for it must not stay so for long."""
+def test_the_data_owners_word_is_noticed_soon(tmp_path, fake):
     asked: list[str] = []
     line = fake.transport()
 
@@ -154,13 +153,35 @@ def test_the_end_of_a_run_is_noticed_soon(fake, parties):
             asked.append(request.url.query.decode())
             return await line.handle_async_request(request)
 
+    party = Party(make_home(tmp_path / "home", 0, fake, accept="ask"), 0, fake)
+    party.turns(transport=Noting())
+    fake.start(run_terms())
+    party.turns()
+    asked.clear()
+    party.turns(transport=Noting())
+    assert asked[0].startswith("wait=5")
+
+
+def test_the_end_of_a_run_is_noticed_soon(fake, parties):
+    """A run may end while a party answers or does not ask: what is set aside for it must not stay so for long.
+
+    A run that ends while the party asks ends the poll (`curator.runs.relay`): the polls that follow may be long.
+    """
+    asked: list[str] = []
+    line = fake.transport()
+
+    class Noting(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            asked.extend([request.url.query.decode()] * request.url.path.endswith("/inbox"))
+            return await line.handle_async_request(request)
+
     first = parties[0]
     first.turns(transport=Noting())
     assert asked[0] == "wait=30"
     join(fake, parties)
     asked.clear()
-    first.killed().turns(transport=Noting())
-    assert asked[0] == "wait=5"
+    first.killed().turns(3, transport=Noting())
+    assert (asked[0], asked[-1]) == ("wait=5", "wait=30")
 
 
 def test_other_runs_go_on_while_one_waits_for_the_data_owner(tmp_path, fake):

@@ -66,6 +66,46 @@ def test_a_task_wakes_who_waits_for_it(desk):
     asyncio.run(scene())
 
 
+def test_the_end_of_a_run_ends_its_parties_waiting(desk):
+    """A run may be cancelled while a party waits: what it has set aside must not stay so for long."""
+
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            assert await asyncio.to_thread(desk.answer_one, desk.parties[0])
+            waiting = asyncio.create_task(relay.inbox("party-1", 600))
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            await asyncio.to_thread(desk.orchestrator.cancel, run)
+            assert await asyncio.wait_for(waiting, SOON) is None
+
+    run = desk.run(**PLAIN)
+    asyncio.run(scene())
+
+
+def test_an_answer_that_brings_no_task_wakes_nobody(desk, monkeypatch):
+    """Of K parties, each answer of a step would wake K that wait: K squared looks for nothing."""
+    looks: list[str] = []
+    real = desk.orchestrator.inbox
+    monkeypatch.setattr(desk.orchestrator, "inbox", lambda party, skip: looks.append(party) or real(party, skip))
+
+    async def scene() -> None:
+        async with Relay(desk.orchestrator) as relay:
+            tasks = {party.name: await relay.inbox(party.name, 0) for party in desk.parties}
+            first, second, third = desk.parties
+            await asyncio.to_thread(desk.deliver, first, first.handle(*tasks[first.name]))
+            waiting = asyncio.create_task(relay.inbox(first.name, SOON))
+            await asyncio.sleep(0.05)
+            looks.clear()
+            await asyncio.to_thread(desk.deliver, second, second.handle(*tasks[second.name]))
+            await asyncio.sleep(0.05)
+            assert not looks
+            await asyncio.to_thread(desk.deliver, third, third.handle(*tasks[third.name]))
+            assert await asyncio.wait_for(waiting, SOON) is not None
+
+    desk.run(**PLAIN)
+    asyncio.run(scene())
+
+
 def test_waiting_ends_when_its_time_is_over(desk):
     async def scene() -> None:
         async with Relay(desk.orchestrator) as relay:

@@ -99,6 +99,21 @@ def test_parties_may_answer_in_any_order(plain):
     assert plain.state.step is None
 
 
+@pytest.mark.parametrize("noise", ["distributed", "selected"])
+def test_a_pass_is_added_up_as_answers_come(small_secret, noise):
+    """However many have answered, one contribution's bytes are held; the total is that of all, in any order."""
+    found = []
+    for order in ((0, 1, 2), (2, 0, 1)):
+        run = Driver(terms_of(noise=noise), random_codes(BITS, (30, 20, 10)), small_secret).run_to("correlations")
+        replies = run.replies()
+        for party in order[:2]:
+            run.receive(party, replies[party])
+            assert [len(one.blob) for one in run.state.replies.values() if one.blob] == [len(replies[0].blob)]
+        run.receive(order[2], replies[order[2]])
+        found.append([one.table.counts.tolist() for one in run.state.knowledge.released])
+    assert found[0] == found[1]
+
+
 def test_an_answer_counts_once(plain):
     replies = plain.replies()
     plain.receive(1, replies[1])
