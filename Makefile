@@ -97,9 +97,10 @@ sbom: setup ## write what the product is made of, from the lock file, to build/s
 bundle: setup ## write images, wheels, manifests, documents and SBOMs for machines without a network, signed, to build/bundle
 	PYTHON=$(CURDIR)/$(BIN)/python PIP="$(PIP)" .ci/bundle
 
-bundle-test: setup ## a curator on PostgreSQL; the bundle made twice, and installed where there is no network (as root, with podman)
+bundle-test: setup browser ## a curator on PostgreSQL; the bundle made twice, and installed where there is no network (as root, with podman)
 	$(BIN)/pytest tests/containers/test_postgres.py
-	$(BIN)/pytest -s tests/bundle
+	tests/bundle/twice
+	unshare --net --mount --propagation private $(BIN)/pytest -s tests/bundle
 
 bench-utility: setup ## error against public tables, beside central methods; writes tests/benchmarks/utility.md
 	$(BIN)/python -m tests.benchmarks.utility --check

@@ -16,6 +16,7 @@ from party.books.budget import Account
 from party.books.ledger import Entry, Request
 from party.home.home import OpenHome
 from party.home.keys import own_fingerprint
+from party.home.settings import Peer
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
 from protocol.plan.plan import Plan
@@ -48,7 +49,7 @@ def listed(opened: OpenHome, request: Request) -> dict[str, Any]:
 
 def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
     """Describe an invitation without its steps, which have to be worked out from the plan."""
-    found = _essentials(request)
+    found, noted = _essentials(request), opened.peers
     facts: dict[str, Any] = {
         "run": request.run,
         "plan": request.plan_hash,
@@ -61,7 +62,7 @@ def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
         "curator": _curator(opened),
         "dataset": request.dataset,
         **found,
-        "parties": [_member(opened, member) for member in found["parties"]],
+        "parties": [_member(opened, noted, member) for member in found["parties"]],
         "price": str(request.price),
         "delta": str(request.delta),
         "spent": str(request.spent),
@@ -179,10 +180,10 @@ def _essentials(request: Request) -> dict[str, Any]:
     return essentials(Plan.model_validate_json(request.plan), schema_in(request.schema_text))
 
 
-def _member(opened: OpenHome, member: dict[str, Any]) -> dict[str, Any]:
-    noted = opened.settings.peers.get(member["name"])
+def _member(opened: OpenHome, noted: Mapping[str, Peer], member: dict[str, Any]) -> dict[str, Any]:
+    peer = noted.get(member["name"])
     is_own = member["fingerprint"] == own_fingerprint(opened.keys)
-    compared = is_own or (noted is not None and noted.fingerprint == member["fingerprint"])
+    compared = is_own or (peer is not None and peer.fingerprint == member["fingerprint"])
     return member | {"compared": compared, "you": is_own}
 
 

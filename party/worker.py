@@ -18,7 +18,7 @@ from crypto.randomness import Stream
 from party.answering.answering import Answering
 from party.answering.outgoing import Outgoing
 from party.curator_link.client import Backoff, Curator
-from party.errors import Declined, RolledBack
+from party.errors import Declined, RolledBack, Unreachable
 from party.home.home import OpenHome
 from party.logs import Log, silent
 from party.rollback import check_own_books, check_receipts, stop_for_other_bytes
@@ -26,6 +26,8 @@ from protocol.errors import MalformedMessage, OutOfTurn, PeerError, SubnError
 from protocol.messages.http import LONGEST_POLL, OTHER_BYTES, SentReceipt
 from protocol.messages.run_states import ENDS
 
+# Failures that count while nobody answers: a curator that was started anew is seen within four seconds.
+_AWAY = 3
 DECISION_SECONDS = 5  # at most until the data owner's decision, or the end of a run, is noticed
 
 
@@ -181,7 +183,8 @@ class Worker:
             raise
         except (SubnError, OSError) as error:
             self.trouble = str(error)
-            delay = self._backoff.seconds(self._failures, self._stream)
+            counted = min(self._failures, _AWAY) if isinstance(error, Unreachable) else self._failures
+            delay = self._backoff.seconds(counted, self._stream)
             self._failures += 1
             self._log("cannot go on", reason=str(error), kind=type(error).__name__, seconds=round(delay, 1))
             await self._sleep(delay)
