@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from crypto.signing import fingerprint
-from party.answering.essentials import essentials
+from party.answering.essentials import stored_essentials
 from party.answering.invitation import place_in
 from party.books.budget import Account
 from party.books.ledger import Entry, Request
@@ -19,8 +19,8 @@ from party.home.keys import own_fingerprint
 from party.home.settings import Peer
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
-from protocol.plan.plan import Plan
 from protocol.plan.promises import People, about_one_person, odds_factor, owners_conditions, protected_from
+from protocol.plan.stored import stored_plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.stages.registry import stage_of
@@ -177,7 +177,7 @@ def _essentials(request: Request) -> dict[str, Any]:
     if not request.plan:
         kept: dict[str, Any] = json.loads(request.essentials)
         return kept
-    return essentials(Plan.model_validate_json(request.plan), schema_in(request.schema_text))
+    return stored_essentials(request.plan, schema_in(request.schema_text))
 
 
 def _member(opened: OpenHome, noted: Mapping[str, Peer], member: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _steps(opened: OpenHome, request: Request) -> list[dict[str, Any]]:
 def _worked_out(plan: str, schema_text: str) -> tuple[Terms, Forecast] | None:
     """Terms and forecast of a plan, cached because pages are reloaded often; None if no party can agree to it."""
     try:
-        terms = agree(Plan.model_validate_json(plan), Schema.parse(schema_text), smallest_key=0)
+        terms = agree(stored_plan(plan), Schema.parse(schema_text), smallest_key=0)
         return terms, forecast(terms)
     except SubnError:
         return None

@@ -22,7 +22,7 @@ from party.errors import Declined, RolledBack, Unreachable
 from party.home.home import OpenHome
 from party.logs import Log, silent
 from party.rollback import check_own_books, check_receipts, stop_for_other_bytes
-from protocol.errors import MalformedMessage, OutOfTurn, PeerError, SubnError
+from protocol.errors import MalformedMessage, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.messages.http import LONGEST_POLL, OTHER_BYTES, SentReceipt
 from protocol.messages.run_states import ENDS
 
@@ -93,7 +93,7 @@ class Worker:
         self._log("task", run=found.run, bytes=len(found.task))
         try:
             answer = await asyncio.to_thread(self._answering.handle, found.run, found.task)
-        except (MalformedMessage, OutOfTurn) as error:
+        except (MalformedMessage, OutOfTurn, PlanError) as error:
             answer = await self._unread(found.run, error)
         self._say_answered(answer)
         if answer is not None:
@@ -103,7 +103,7 @@ class Worker:
         elif found.run in asked:  # a curator that does not skip the run would be polled without a pause
             await self._sleep(DECISION_SECONDS)
 
-    async def _unread(self, run: str, error: PeerError) -> Outgoing | None:
+    async def _unread(self, run: str, error: PeerError | PlanError) -> Outgoing | None:
         """Refuse an invitation that cannot be read. A run that cannot even be refused is left alone from now on."""
         self._log("cannot read a task", run=run, reason=str(error))
         own = next((one for one in await self._curator.my_runs() if one.run == run), None)

@@ -17,9 +17,11 @@ from party.home.settings import Peer as Noted
 from party.logs import utc_now
 from party.pages import schema_diff, sentences, timeline
 from party.views import accounts, described, line_of, listed
+from protocol.errors import PlanError
 from protocol.messages.http import Peer
 from protocol.plan.plan import Plan
 from protocol.plan.promises import not_promised, odds_factor, promises
+from protocol.plan.stored import stored_plan
 from protocol.text import alike
 
 _RUNS_A_PAGE = 25
@@ -54,7 +56,7 @@ class Views:
         facts = described(self._opened, request)
         entries = [line_of(entry) for entry in self._ledger.entries(run=request.run)]
         answered = {entry["step"]: entry for entry in entries}
-        plan = Plan.model_validate_json(request.plan) if request.plan else None
+        plan = _plan(request)
         return {
             "facts": facts,
             "entries": entries,
@@ -157,7 +159,7 @@ class Views:
         }
 
     def _met(self, noted: Mapping[str, Noted]) -> dict[str, tuple[str, bool]]:
-        plans = [Plan.model_validate_json(request.plan) for request in self._ledger.requests() if request.plan]
+        plans = [plan for plan in map(_plan, self._ledger.requests()) if plan is not None]
         met = {
             member.name: (peer_fingerprint(member.signing_key, member.exchange_key), False)
             for plan in plans
@@ -173,6 +175,14 @@ class Views:
             "noted": noted.fingerprint if noted is not None else None,
             "compared": noted is not None and noted.fingerprint == shown,
         }
+
+
+def _plan(request: Request) -> Plan | None:
+    """A request's plan; none if only its essentials were kept, or if it is of another version of this program."""
+    try:
+        return stored_plan(request.plan) if request.plan else None
+    except PlanError:
+        return None
 
 
 def _brief(request: Request) -> dict[str, Any]:

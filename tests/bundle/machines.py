@@ -1,4 +1,4 @@
-"""Machines of several organisations on one: each in namespaces of its own, with podman that knows no image, on one wire.
+"""Machines of several organisations: each in namespaces of its own, with podman that knows no image, on one wire.
 
 It does not know what is installed on them.
 """
@@ -40,7 +40,7 @@ class Machine:
         wait(lambda: Path(f"/proc/{first}/comm").read_text() == "catatonit\n", "the machine's first process")
         self.enter.write_text(_ENTER.format(process=first))
         self.enter.chmod(0o755)
-        self.shell("mount -t tmpfs tmpfs /run/containers")
+        self.shell("mount -t tmpfs tmpfs /run && mkdir /run/containers /run/lock")
         if self.reaches:
             self.shell(f"ip route replace {self.reaches}/32 dev leg && ip route del 10.77.0.0/24 dev leg")
 

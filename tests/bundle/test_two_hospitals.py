@@ -1,12 +1,11 @@
 """docs/offline.md and docs/operating.md are true for organisations that share nothing but a wire.
 
-A curator on PostgreSQL and two hospitals behind proxies of their own (one asks for a password, one reads TLS) install the
-bundle, publish a table, go to a newer bundle and lose their power in mid-run, and come back from their backups.
+A curator on PostgreSQL and two hospitals behind proxies of their own (one asks for a password, one reads TLS) install
+the bundle, publish a table, go to a newer bundle and lose their power in mid-run, and come back from their backups.
 """
 
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -26,14 +25,14 @@ from tests.browser.conftest import ARGUMENTS, PROGRAMS
 from tests.bundle.conftest import Bundle
 from tests.bundle.machines import Machine
 from tests.bundle.test_bundle import ARCHITECTURE, CHECK, LOAD, PAGE
-from tests.containers.machinery import ROOT, Engine, Project, wait
+from tests.containers.machinery import Engine, Project, wait
 from tests.containers.test_cluster import Cluster
 from tests.containers.test_engineer import CURATORS, OPERATING, PARTYS, ROWS, Site, at_once, code_in, one_of
 from tests.containers.test_postgres import BACKUP, RESTORE, START
 from tests.containers.test_postgres import IMAGE as DATABASE
 from tests.networks.wire import Wire
 from tests.support.documents import blocks, section
-from tests.support.forward_proxy import ForwardProxy, forward_proxy, showing
+from tests.support.forward_proxy import forward_proxy, showing
 
 (NEWER,) = blocks(section(PAGE, "Going to a newer bundle"), "shell")
 (PROXY,) = blocks(section(OPERATING, "A proxy on the way to the curator"), "")
@@ -219,14 +218,26 @@ class Country:
         (folder / "images").mkdir(parents=True)
         shutil.copy(self.bundle.folder / "docker-compose.yml", folder)
         (folder / "Dockerfile").write_text(NEWER_IMAGE.format(version=NEXT))
-        name, archive = f"localhost/dp-subn:{NEXT}", folder / "image.tar"
-        engine("build", "--format", "docker", "--network", "none", "--tag", name, folder, timeout=600)
-        engine("save", "--output", archive, name, timeout=600)
-        engine("rmi", name)
-        written = folder / "images" / f"dp-subn-{NEXT}-{ARCHITECTURE}.tar.gz"
-        words = [sys.executable, ".ci/image_archive.py", archive, written, name, "localhost/dp-subn:latest"]
-        subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        archive.unlink()
+        names = [f"localhost/dp-subn:{NEXT}", "localhost/dp-subn:latest"]
+        engine(
+            "build",
+            "--format",
+            "docker",
+            "--network",
+            "none",
+            "--tag",
+            names[0],
+            "--tag",
+            names[1],
+            folder,
+            timeout=600,
+        )
+        engine("save", "--multi-image-archive", "--output", folder / "image.tar", *names, timeout=600)
+        engine("tag", f"localhost/dp-subn:{self.bundle.version}", names[1])
+        engine("rmi", names[0])
+        archive = folder / "images" / f"dp-subn-{NEXT}-{ARCHITECTURE}.tar"
+        (folder / "image.tar").rename(archive)
+        subprocess.run(["gzip", "-1", archive], check=True)
         return folder
 
 

@@ -18,7 +18,7 @@ from party.rollback import lost
 from protocol.messages.signatures import RUN_HEADER
 from protocol.messages.tasks import Place, encode
 from protocol.run.party import answer
-from tests.support.party import Party, finish, fingerprint_of, make_home, parties_of, run_terms
+from tests.support.party import Party, fingerprint_of, finish, make_home, parties_of, run_terms
 from tests.support.party_runs import RUN, join, reason_of, sent_by, task_of
 
 # Whole runs
