@@ -43,9 +43,7 @@ def stored_essentials(text: str, schema: Schema | None) -> dict[str, Any]:
     except PlanError:
         found = json.loads(text)
     few = {name: found.get(name, usual) for name, usual in _OLDER.items()}
-    parties = [{"name": one["name"], "rows": one["rows"], "rows_per_person": None} for one in found["members"]]
-    for one, member in zip(parties, found["members"], strict=True):
-        one["fingerprint"] = peer_fingerprint(*(bytes.fromhex(member[key]) for key in ("signing_key", "exchange_key")))
+    parties = [_member(Member.model_validate_json(json.dumps(one))) for one in found["members"]]
     about = {"title": schema.title if schema else "", "columns": len(schema.names) if schema else 0, "more_parties": 0}
     return {**about, **few, "synthetic_rows": found["rows"], "parties": parties}
 

@@ -15,6 +15,6 @@ def stored_plan(text: str) -> Plan:
         return Plan.model_validate_json(text)
     except ValidationError:
         raise PlanError(
-            "the plan of this run was made by another version of the program, which had other options: go back to that "
-            "version to continue the run or to see all of it (docs/operating.md, “Backups and new versions”)"
+            "the run's plan was made by another version of the program, which had other options: only that version "
+            "continues the run or shows all of it"
         ) from None
