@@ -4,7 +4,6 @@ It does not know what is installed on them.
 """
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL
@@ -61,6 +60,6 @@ class Machine:
         self.switch_on()
         self.engine("start", "--all", "--filter", "restart-policy=always")
 
-    def shell(self, script: str, environment: Mapping[str, str] | None = None) -> str:
-        given = {**self.engine.environment, **(environment or {})}
-        return run([str(self.enter), "bash", "-euo", "pipefail", "-c", script], given, self.folder, timeout=600).stdout
+    def shell(self, script: str) -> None:
+        command = [str(self.enter), "bash", "-euo", "pipefail", "-c", script]
+        run(command, self.engine.environment, self.folder)

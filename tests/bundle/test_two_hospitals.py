@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -179,7 +178,7 @@ class Country:
             page.get_by_role("button", name=re.compile("^Accept")).click()
             page.get_by_text(re.compile("accepted, about to join|under way")).first.wait_for()
 
-    def browser(self, name: str) -> Any:
+    def browser(self, name: str) -> "Browsing":
         """A browser on the hospital's machine, signed in at the address that `page` prints."""
         hospital = self.hospitals[name]
         address = one_of(r"^(http://127\.0\.0\.1:8470/sign-in\S+)", hospital.shell(PARTYS[4]))
