@@ -109,7 +109,7 @@ def test_a_run_that_the_older_program_began_goes_on_or_is_held_with_the_way_back
     assert home.run(before)["state"] == "finished"
     assert home.get(before, "table.csv")
     for name, site in home.sites.items():
-        listed = {one["run"]: one["state"] for one in site.cli("requests", "--all")["requests"]}
+        listed = {one["run"]: one["state"] for one in site.cli("requests", "--all")}
         assert listed[before] == "ended"
         entries = site.cli("ledger")["entries"]
         assert entries[: len(spent[name]["entries"])] == spent[name]["entries"]
