@@ -53,7 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         patch.setattr(Site, "cli", older_cli)
         patch.setattr(Cluster, "curator_cli", lambda it, *words: older("subn-curator", *words, "--home", it._home))
         with cluster(tmp_path / "c", begin_process=begin_older) as found:
-            found.add(*PARTIES, rules={"updates": ["accumulate", "joint", "guided"]})  # as its `init` wrote them
+            found.add(*PARTIES, rules={"updates": ["accumulate", "joint", "guided"]})  # as its template had them
             found.acquaint(*PARTIES)
             found.enrol(*PARTIES)
             found.serve(*PARTIES)
