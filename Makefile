@@ -105,9 +105,10 @@ sbom: setup ## write what the product is made of, from the lock file, to build/s
 bundle: setup ## write images, wheels, manifests, documents and SBOMs for machines without a network, signed, to build/bundle
 	PYTHON=$(CURDIR)/$(BIN)/python PIP="$(PIP)" .ci/bundle
 
-bundle-test: setup ## a curator on PostgreSQL; the bundle made twice, and installed where there is no network (as root, with podman)
+bundle-test: setup browser build/older/ready ## the bundle made twice, and used where there is no network; PostgreSQL; upgrades (as root, with podman)
 	$(BIN)/pytest tests/containers/test_postgres.py
-	$(BIN)/pytest -s tests/bundle
+	tests/bundle/twice
+	unshare --net --mount --propagation private $(BIN)/pytest -s tests/bundle
 
 bench-utility: setup ## error against public tables, beside central methods; writes tests/benchmarks/utility.md
 	$(BIN)/python -m tests.benchmarks.utility --check
@@ -118,6 +119,15 @@ bench-utility: setup ## error against public tables, beside central methods; wri
 build/peers/ready: tests/benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv build/peers
 	build/peers/bin/pip install --quiet --disable-pip-version-check -r tests/benchmarks/peers/requirements.txt
+	touch $@
+
+# The program as it was once, with its own packages, for the test of upgrades.
+build/older/ready:
+	mkdir -p build/older
+	git archive 10bb490 | tar -x -C build/older
+	$(PYTHON) -m venv build/older/.venv
+	build/older/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r build/older/requirements.lock -r build/older/requirements-build.lock
+	build/older/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e build/older
 	touch $@
 
 lock: ## renew the pinned versions (developers only)

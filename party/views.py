@@ -10,16 +10,17 @@ from functools import lru_cache
 from typing import Any
 
 from crypto.signing import fingerprint
-from party.answering.essentials import essentials
+from party.answering.essentials import stored_essentials
 from party.answering.invitation import place_in
 from party.books.budget import Account
 from party.books.ledger import Entry, Request
 from party.home.home import OpenHome
 from party.home.keys import own_fingerprint
+from party.home.settings import Peer
 from protocol.errors import SubnError
 from protocol.forecast.costs import Forecast, StepForecast, forecast
-from protocol.plan.plan import Plan
 from protocol.plan.promises import People, about_one_person, odds_factor, owners_conditions, protected_from
+from protocol.plan.stored import stored_plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.stages.registry import stage_of
@@ -48,7 +49,7 @@ def listed(opened: OpenHome, request: Request) -> dict[str, Any]:
 
 def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
     """Describe an invitation without its steps, which have to be worked out from the plan."""
-    found = _essentials(request)
+    found, noted = _essentials(request), opened.peers
     facts: dict[str, Any] = {
         "run": request.run,
         "plan": request.plan_hash,
@@ -61,7 +62,7 @@ def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
         "curator": _curator(opened),
         "dataset": request.dataset,
         **found,
-        "parties": [_member(opened, member) for member in found["parties"]],
+        "parties": [_member(opened, noted, member) for member in found["parties"]],
         "price": str(request.price),
         "delta": str(request.delta),
         "spent": str(request.spent),
@@ -176,13 +177,13 @@ def _essentials(request: Request) -> dict[str, Any]:
     if not request.plan:
         kept: dict[str, Any] = json.loads(request.essentials)
         return kept
-    return essentials(Plan.model_validate_json(request.plan), schema_in(request.schema_text))
+    return stored_essentials(request.plan, schema_in(request.schema_text))
 
 
-def _member(opened: OpenHome, member: dict[str, Any]) -> dict[str, Any]:
-    noted = opened.settings.peers.get(member["name"])
+def _member(opened: OpenHome, noted: Mapping[str, Peer], member: dict[str, Any]) -> dict[str, Any]:
+    peer = noted.get(member["name"])
     is_own = member["fingerprint"] == own_fingerprint(opened.keys)
-    compared = is_own or (noted is not None and noted.fingerprint == member["fingerprint"])
+    compared = is_own or (peer is not None and peer.fingerprint == member["fingerprint"])
     return member | {"compared": compared, "you": is_own}
 
 
@@ -212,7 +213,7 @@ def _steps(opened: OpenHome, request: Request) -> list[dict[str, Any]]:
 def _worked_out(plan: str, schema_text: str) -> tuple[Terms, Forecast] | None:
     """Terms and forecast of a plan, cached because pages are reloaded often; None if no party can agree to it."""
     try:
-        terms = agree(Plan.model_validate_json(plan), Schema.parse(schema_text), smallest_key=0)
+        terms = agree(stored_plan(plan), Schema.parse(schema_text), smallest_key=0)
         return terms, forecast(terms)
     except SubnError:
         return None

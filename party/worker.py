@@ -18,14 +18,16 @@ from crypto.randomness import Stream
 from party.answering.answering import Answering
 from party.answering.outgoing import Outgoing
 from party.curator_link.client import Backoff, Curator
-from party.errors import Declined, RolledBack
+from party.errors import Declined, RolledBack, Unreachable
 from party.home.home import OpenHome
 from party.logs import Log, silent
 from party.rollback import check_own_books, check_receipts, stop_for_other_bytes
-from protocol.errors import MalformedMessage, OutOfTurn, PeerError, SubnError
+from protocol.errors import MalformedMessage, OutOfTurn, PeerError, PlanError, SubnError
 from protocol.messages.http import LONGEST_POLL, OTHER_BYTES, SentReceipt
 from protocol.messages.run_states import ENDS
 
+# Failures that count while nobody answers: a curator that was started anew is seen within four seconds.
+_AWAY = 3
 DECISION_SECONDS = 5  # at most until the data owner's decision, or the end of a run, is noticed
 
 
@@ -94,7 +96,7 @@ class Worker:
         self._log("task", run=found.run, bytes=len(found.task))
         try:
             answer = await asyncio.to_thread(self._answering.handle, found.run, found.task)
-        except (MalformedMessage, OutOfTurn) as error:
+        except (MalformedMessage, OutOfTurn, PlanError) as error:
             answer = await self._unread(found.run, error)
         self._say_answered(answer)
         if answer is not None:
@@ -104,7 +106,7 @@ class Worker:
         elif found.run in asked:  # a curator that does not skip the run would be polled without a pause
             await self._sleep(DECISION_SECONDS)
 
-    async def _unread(self, run: str, error: PeerError) -> Outgoing | None:
+    async def _unread(self, run: str, error: PeerError | PlanError) -> Outgoing | None:
         """Refuse an invitation that cannot be read. A run that cannot even be refused is left alone from now on."""
         self._log("cannot read a task", run=run, reason=str(error))
         own = next((one for one in await self._curator.my_runs() if one.run == run), None)
@@ -188,7 +190,8 @@ class Worker:
             raise
         except (SubnError, OSError) as error:
             self.trouble = str(error)
-            delay = self._backoff.seconds(self._failures, self._stream)
+            counted = min(self._failures, _AWAY) if isinstance(error, Unreachable) else self._failures
+            delay = self._backoff.seconds(counted, self._stream)
             self._failures += 1
             self._log("cannot go on", reason=str(error), kind=type(error).__name__, seconds=round(delay, 1))
             await self._sleep(delay)

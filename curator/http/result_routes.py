@@ -34,7 +34,6 @@ from curator.results.publication import (
 )
 from curator.service import Service
 from protocol.messages.http import RunId
-from protocol.plan.terms import Terms
 
 _CSV, _PARQUET = "text/csv; charset=utf-8", "application/vnd.apache.parquet"
 _JSON_FILES = (MANIFEST, SCHEMA, NETWORK, TABLES, REPORT)
@@ -57,19 +56,19 @@ def table_csv(request: Request, caller: Anybody, run: Run, service: TheService, 
     if caller is not None:
         _check_party(service, run, caller, rows)
         _check_holder(service, caller, run)
-    folder, terms = _finished(service, run)
+    folder = _finished(service, run)
     if caller is not None:
         # The curator signs the digest that the manifest names: no table is held in memory for its signature.
         request.state.body_digest = (service.views.record(run).outputs or {})[TABLE]
         return _streamed(published_chunks(_present(folder / TABLE)), TABLE, _CSV)
     if rows is None:
         return _download(folder / TABLE, _CSV)
-    return _streamed(fresh_csv(folder, terms, rows, Stream.system()), TABLE, _CSV)
+    return _streamed(fresh_csv(folder, service.views.terms(run), rows, Stream.system()), TABLE, _CSV)
 
 
 @router.get("/table.parquet", summary="The same as Parquet", response_class=Response, responses=_described(_PARQUET))
 def table_parquet(_operator: Operator, run: Run, service: TheService, rows: Rows = None) -> Response:
-    folder, terms = _finished(service, run)
+    folder, terms = _finished(service, run), service.views.terms(run)
     parquet = published_parquet(folder, terms) if rows is None else fresh_parquet(folder, terms, rows, Stream.system())
     return _streamed(parquet, "table.parquet", _PARQUET)
 
@@ -81,8 +80,7 @@ def report_page(_operator: Operator, run: Run, service: TheService) -> FileRespo
 
 @router.get("/codebook.csv", summary="The codebook", response_class=Response, responses=_described(_CSV))
 def codebook_csv(_operator: Operator, run: Run, service: TheService) -> FileResponse:
-    folder, _ = _finished(service, run)
-    return _download(folder / CODEBOOK, _CSV)
+    return _download(_finished(service, run) / CODEBOOK, _CSV)
 
 
 @router.get("/codebook.html", summary="The codebook", response_class=Response, responses=_described("text/html"))
@@ -92,8 +90,7 @@ def codebook_page(_operator: Operator, run: Run, service: TheService) -> FileRes
 
 def _shown(service: Service, run: str, name: str) -> FileResponse:
     """Show a published page in the browser. Its own policy allows its style and nothing else."""
-    folder, _ = _finished(service, run)
-    response = _download(folder / name, "text/html; charset=utf-8", "inline")
+    response = _download(_finished(service, run) / name, "text/html; charset=utf-8", "inline")
     response.headers["Content-Security-Policy"] = f"{report.POLICY}; frame-ancestors 'none'"
     return response
 
@@ -101,19 +98,19 @@ def _shown(service: Service, run: str, name: str) -> FileResponse:
 def _add_json_file(name: str) -> None:
     @router.get(f"/{name}", summary=f"The run's {name}", responses=_described("application/json"), name=name)
     def json_file(_operator: Operator, run: Run, service: TheService) -> FileResponse:
-        folder, _ = _finished(service, run)
-        return _download(folder / name, "application/json")
+        return _download(_finished(service, run) / name, "application/json")
 
 
 for _name in _JSON_FILES:
     _add_json_file(_name)
 
 
-def _finished(service: Service, run: str) -> tuple[FilePath, Terms]:
+def _finished(service: Service, run: str) -> FilePath:
+    """Return the folder of a finished run. Its files are as they were published, whatever version made the plan."""
     record = service.views.record(run)
     if record.state != "finished":
         raise Conflict(f"run {run} is {record.state.replace('_', ' ')}: only a finished run has results")
-    return service.orchestrator.folder(run), service.views.terms(run)
+    return service.orchestrator.folder(run)
 
 
 def _check_party(service: Service, run: str, party: str, rows: int | None) -> None:

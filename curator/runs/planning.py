@@ -23,6 +23,7 @@ from protocol.forecast.error import predicted
 from protocol.forecast.recommendation import planned
 from protocol.plan.plan import Member, Plan
 from protocol.plan.rationale import reasons
+from protocol.plan.stored import stored_plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.stages.methods import terms_of
@@ -105,7 +106,7 @@ def request_digest(request: PlanRequest) -> str:
 
 def stored_terms(plan: str, schema: str, smallest_key: int = SMALLEST_BITS) -> Terms:
     """Return the terms of a stored plan, as they were agreed."""
-    return agree(Plan.model_validate_json(plan), Schema.parse(schema), smallest_key)
+    return agree(stored_plan(plan), Schema.parse(schema), smallest_key)
 
 
 def plan_forecast(terms: Terms) -> interface.PlanForecast:

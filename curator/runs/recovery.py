@@ -21,6 +21,7 @@ from curator.settings import Settings
 from curator.store import run_records as records
 from curator.store.run_records import RunRecord
 from curator.store.store import Store
+from protocol.errors import PlanError
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunKeys, begin
 from protocol.run.kept_knowledge import knowledge_from_bytes
@@ -98,6 +99,9 @@ def recovered(store: Store, record: RunRecord, keys: CuratorKeys, seams: Seams, 
         live = rebuilt(store.reading, record, keys, seams)
     except StoreUnavailable:
         raise
+    except PlanError as error:  # of another version
+        held.hold(record.id, str(error))
+        return None
     except Exception as error:  # a run that cannot be rebuilt must not stop the others
         held.hold(record.id, internal(error, record.id, seams.streams("reference")).reason or "")
         return None

@@ -18,10 +18,11 @@ from curator.store import run_records as records
 from curator.store.run_records import EventRecord, RunRecord
 from curator.store.store import Store
 from curator.store.tables import parties
+from protocol.errors import PlanError
 from protocol.exact import exact
 from protocol.messages.http import MOST_LISTED, OwnRun, SentReceipt
-from protocol.plan.plan import Plan
 from protocol.plan.step import Step
+from protocol.plan.stored import stored_plan
 from protocol.plan.terms import Terms
 from protocol.stages.methods import terms_of
 from protocol.tables.schema import Schema
@@ -36,10 +37,9 @@ class RunViews:
             record = _found(db, run)
             replies, events = records.replies_of_run(db, run), records.events_after(db, run)
             text, seen = schema_text(db, record.schema_hash), _last_seen(db)
-        terms = _terms(record, text)
-        names = [member.name for member in terms.plan.members]
-        answered = {step.name: [reply.party for reply in replies if reply.step == step.name] for step in terms.steps}
-        due = [step for step in terms.steps if record.is_active and step.name == record.step]
+        names, steps = _names(record), _steps(record, text)
+        answered = {step.name: [reply.party for reply in replies if reply.step == step.name] for step in steps}
+        due = [step for step in steps if record.is_active and step.name == record.step]
         waiting = [names[p] for step in due for p in step.parties if names[p] not in answered[step.name]]
         since = moment(record.step_started)
         return interface.Run(
@@ -52,7 +52,7 @@ class RunViews:
             deadline=moment_or_none(record.deadline),
             reason=record.reason,
             culprit=record.culprit,
-            progress=[_progress(step, names, answered[step.name], events) for step in terms.steps],
+            progress=[_progress(step, names, answered[step.name], events) for step in steps],
             spent={name: str(records.spent(replies, name)) for name in names},
             plan_hash=record.plan_hash,
             created=moment(record.created),
@@ -160,7 +160,19 @@ def _terms(record: RunRecord, schema: str) -> Terms:
 
 @lru_cache(maxsize=32)  # whoever waits for a run asks several times a second
 def _terms_of_texts(plan: str, schema: str) -> Terms:
-    return terms_of(Plan.model_validate_json(plan), Schema.parse(schema))
+    return terms_of(stored_plan(plan), Schema.parse(schema))
+
+
+def _names(record: RunRecord) -> list[str]:
+    return [member["name"] for member in json.loads(record.plan)["members"]]
+
+
+def _steps(record: RunRecord, schema: str) -> Sequence[Step]:
+    """Return the steps of a run; none if its plan is of another version of this program, which holds such a run."""
+    try:
+        return _terms(record, schema).steps
+    except PlanError:
+        return ()
 
 
 def _last_seen(db: Connection) -> Mapping[str, int | None]:

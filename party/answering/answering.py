@@ -30,6 +30,7 @@ from protocol.messages.http import SentReceipt
 from protocol.messages.tasks import Count, Invitation, Learn, Place, Refusal, Reply, TakeBack, decode, encode
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
+from protocol.plan.stored import stored_plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
 from protocol.run.party import accept, answer, check
@@ -89,7 +90,7 @@ class Answering:
             return self._unread(run, digest(data), error)
         return self._asked(run, task, digest(data))
 
-    def refuse_unread(self, run: str, plan: str, error: PeerError) -> Outgoing:
+    def refuse_unread(self, run: str, plan: str, error: PeerError | PlanError) -> Outgoing:
         """Refuse an invitation that cannot be read: the curator named its run and its plan elsewhere."""
         return self._object(run, None, (plan, JOINING), error)
 
@@ -351,7 +352,7 @@ class Answering:
 
 
 def _plan(request: Request) -> Plan:
-    return Plan.model_validate_json(request.plan)
+    return stored_plan(request.plan)
 
 
 def _invitation(request: Request) -> Invitation:

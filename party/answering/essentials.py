@@ -3,17 +3,21 @@
 It does not know the data owner's rules or the ledger. All of it is public.
 """
 
+import json
 from typing import Any
 
 from party.home.keys import peer_fingerprint
-from protocol.errors import SchemaError
+from protocol.errors import PlanError, SchemaError
 from protocol.exact import canonical_json
 from protocol.messages.tasks import Invitation
 from protocol.plan.plan import Member, Plan
+from protocol.plan.stored import stored_plan
 from protocol.tables.schema import Schema
 
 MOST_PARTIES = 20  # whose names stay
 _LONGEST_TITLE = 200
+# Of an older plan, and what it meant where it did not say.
+_OLDER = {"method": "", "noise": "", "insiders": 0, "privacy": "pure", "rows_per_person": 1, "parties_per_person": 1}
 
 
 def essentials(plan: Plan, schema: Schema | None) -> dict[str, Any]:
@@ -30,6 +34,18 @@ def essentials(plan: Plan, schema: Schema | None) -> dict[str, Any]:
         "rows_per_person": plan.rows_per_person,
         "parties_per_person": plan.parties_per_person,
     }
+
+
+def stored_essentials(text: str, schema: Schema | None) -> dict[str, Any]:
+    """The essentials of a stored plan; of one of another version of this program, what both versions have."""
+    try:
+        return essentials(stored_plan(text), schema)
+    except PlanError:
+        found = json.loads(text)
+    few = {name: found.get(name, usual) for name, usual in _OLDER.items()}
+    parties = [_member(Member.model_validate_json(json.dumps(one))) for one in found["members"]]
+    about = {"title": schema.title if schema else "", "columns": len(schema.names) if schema else 0, "more_parties": 0}
+    return {**about, **few, "synthetic_rows": found["rows"], "parties": parties}
 
 
 def kept_of(invitation: Invitation) -> str:

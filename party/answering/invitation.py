@@ -54,7 +54,7 @@ def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -
         _check_rows(terms, me, codes)
         budget, rules = opened.budget(opened.account_of(dataset)), opened.settings
         is_fruitless = opened.ledger.fruitless() >= MOST_FRUITLESS
-        verdict = judge(rules.policy, rules.peers, terms, me, budget, is_fruitless=is_fruitless)
+        verdict = judge(rules.policy, opened.peers, terms, me, budget, is_fruitless=is_fruitless)
         if verdict.decision == "ask" and len(opened.ledger.requests("asked")) >= MOST_UNDECIDED:
             raise PolicyRefusal(f"{MOST_UNDECIDED} requests wait for the data owner already: ask again later")
         return Examined(dataset, price, delta, Verdict(verdict.decision, bounded(verdict.reasons)), codes)

@@ -26,6 +26,7 @@ from party.answering.refusals import MOST_FRUITLESS
 from party.books.budget import added
 from party.commands.checks import checked
 from party.commands.line import Seams, call, curator_of
+from party.commands.ready import hindrance
 from party.commands.result import Result
 from party.commands.setup import roster_of
 from party.curator_link.tls import trusting
@@ -186,7 +187,7 @@ def _connection(home: Home) -> Iterator[Finding]:
     settled = settings.load(home)
     found = settled.curator
     if found is None:
-        yield Finding("connection", "warn", "this party is not enrolled", "`subn-party enrol` with the operator's code")
+        yield _not_enrolled(home)
         return
     ca, there, way = pinned_ca(home, found), urlsplit(found.url), way_to(found.url, settled.network, home.path)
     try:
@@ -206,6 +207,17 @@ def _connection(home: Home) -> Iterator[Finding]:
             yield diagnosis.lasting(
                 "pinned CA", days, CA_SOON_DAYS, "ask the operator; then `subn-party recognise PIN`"
             )
+
+
+def _not_enrolled(home: Home) -> Finding:
+    """With the reason, where `subn-party start` tries and cannot: in a container nobody reads its log first."""
+    failed = hindrance(home, since=0.0)
+    if failed is None:
+        return Finding(
+            "connection", "warn", "this party is not enrolled", "`subn-party enrol` with the operator's code"
+        )
+    mend = "correct this; `subn-party start` tries again every five seconds"
+    return Finding("connection", "bad", f"this party is not enrolled, because {failed[0]}", mend)
 
 
 def _clock_and_certificate(found: CuratorSettings, ca: str, way: Way) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ def _asked(home: Home, since: float) -> Result:
         found = _said(read_json(answer.read(_LARGEST)))
     except (OSError, HTTPException, ValueError) as error:
         where = f"the service does not answer at {line.host}:{line.port} ({error}): start it with `subn-party serve`"
-        reason, code = _hindrance(home, since) or (where, FAILED)
+        reason, code = hindrance(home, since) or (where, FAILED)
         return Result({"status": "not ready", "reason": reason}, [f"not ready: {reason}"], code)
     finally:
         line.close()
@@ -55,7 +55,7 @@ def _line(home: Home) -> HTTPConnection:
     return HTTPConnection(there.hostname or "", there.port, timeout=_PATIENCE)
 
 
-def _hindrance(home: Home, since: float) -> tuple[str, int] | None:
+def hindrance(home: Home, since: float) -> tuple[str, int] | None:
     """Why the last attempt to start failed, if it was made after `since`: an older reason may be mended by now."""
     try:
         if home.hindrance.stat().st_mtime < since:

@@ -117,7 +117,7 @@ def trust(home: Home, chosen: Any) -> Result:
             "not the one that you typed: compare again; somebody may be intercepting the connection; nothing was noted"
         )
     settings.add_peer(home, chosen.name, shown[chosen.name])
-    line = f"noted the fingerprint of {chosen.name}; a service that runs knows it from its next start on"
+    line = f"noted the fingerprint of {chosen.name}; it counts from the next request on"
     return Result({"name": chosen.name, "fingerprint": shown[chosen.name]}, [line])
 
 

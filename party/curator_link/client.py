@@ -18,7 +18,6 @@ from pydantic import TypeAdapter
 from crypto.randomness import Stream
 from crypto.signing import SigningKey, sign
 from party.curator_link.answers import Answer, received
-from party.curator_link.tls import trusting
 from party.curator_link.way import STRAIGHT, Way, inspector
 from party.errors import TalkError, Unreachable, Untrusted
 from party.logs import Log, silent
@@ -59,7 +58,6 @@ from protocol.services.connection import check_address, distrust, hung_up, inspe
 NONCE_BYTES = 16
 _ANSWER_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
-_LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
 _LATER = (408, 425, 429)
 _SHORT = 1 << 16  # bytes of an answer that says little
 _LARGEST_LIST = 1 << 26  # of parties
@@ -120,16 +118,13 @@ class Curator:
         self._backoff = backoff or Backoff()
         timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
         self._way = way if transport is None else None
-        secure = trusting(ca, way.bundle)
         self._http = httpx.AsyncClient(
             base_url=url,
-            transport=transport,
+            transport=transport or way.lasting(ca),
             timeout=timeout,
-            verify=secure,
-            limits=_LIMITS,
             headers={"Accept-Encoding": "identity"},  # nothing is unpacked before its signature is checked
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is kept
-            **way.options_over(transport),
+            trust_env=False,
         )
 
     async def __aenter__(self) -> "Curator":

@@ -3,6 +3,7 @@
 It does not know what is sent.
 """
 
+import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,14 @@ from protocol.text import printable
 
 _SECONDS = 10.0
 _LONGEST_NAME = 100
+_LIMITS = httpx.Limits(keepalive_expiry=60)  # a new connection costs a handshake; the curator keeps them for 75
+# A machine that was switched off says no goodbye, and a long poll only listens: after 10 quiet seconds the other end is
+# asked every 5 whether it is there. Where a system has no such settings, its own (often two hours) hold.
+_PROBES = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
+    (socket.IPPROTO_TCP, getattr(socket, name), value)
+    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+    if hasattr(socket, name)
+]
 
 
 @dataclass(frozen=True)
@@ -32,10 +41,24 @@ class Way:
     @property
     def options(self) -> dict[str, Any]:
         """What every HTTP client of a party is made with. Nothing else is taken from the environment."""
+        return {"trust_env": False, "proxy": self.through}
+
+    @property
+    def through(self) -> httpx.Proxy | None:
         if self.proxy is None:
-            return {"trust_env": False}
+            return None
         secure = trusting("", self.bundle) if self.proxy.lower().startswith("https:") else None
-        return {"trust_env": False, "proxy": httpx.Proxy(self.proxy, ssl_context=secure)}
+        return httpx.Proxy(self.proxy, ssl_context=secure)
+
+    def lasting(self, ca: str) -> httpx.AsyncBaseTransport:
+        """A transport for connections that are kept open: one whose other end has vanished is noticed soon."""
+        return httpx.AsyncHTTPTransport(
+            verify=trusting(ca, self.bundle),
+            limits=_LIMITS,
+            trust_env=False,
+            proxy=self.through,
+            socket_options=_PROBES,
+        )
 
     @property
     def words(self) -> str:

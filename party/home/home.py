@@ -6,7 +6,7 @@ It does not know the curator's interface or runs.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 
 from party.books import audit
@@ -17,7 +17,7 @@ from party.errors import SettingsError
 from party.home import accounts, keys, settings
 from party.home.keys import OwnKeys
 from party.home.layout import Home
-from party.home.settings import CuratorSettings, Settings
+from party.home.settings import CuratorSettings, Peer, Settings
 from party.home.sources import Source
 from party.logs import utc_now
 from protocol.errors import OperatorError
@@ -40,6 +40,18 @@ class OpenHome:
         if self.settings.curator is None:
             raise SettingsError(f"{self.home.settings}: this party is not enrolled; enrol it with `subn-party enrol`")
         return self.settings.curator
+
+    @property
+    def peers(self) -> dict[str, Peer]:
+        """The fingerprints as they are noted now, since `subn-party trust` notes them while this home is served.
+
+        A party.toml that cannot be read at the moment leaves those that were noted at the start.
+        """
+        try:
+            found = self.home.settings.stat()
+            return _peers(self.home, (found.st_ino, found.st_size, found.st_mtime_ns))
+        except (SettingsError, OSError):
+            return self.settings.peers
 
     @property
     def sources(self) -> dict[str, Source]:
@@ -108,6 +120,12 @@ def open_home(home: Home, now: Callable[[], str] = utc_now) -> Iterator[OpenHome
         yield OpenHome(home, found, own, ledger, Audit(home.audit, now, ledger))
     finally:
         ledger.close()
+
+
+@lru_cache(maxsize=8)
+def _peers(home: Home, _stamp: tuple[int, int, int]) -> dict[str, Peer]:
+    """Read anew when the file is another one: lists of requests ask for every line."""
+    return settings.load(home).peers
 
 
 def _former(dataset: str) -> Account:

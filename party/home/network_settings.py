@@ -67,9 +67,9 @@ class Network(BaseModel):
 
 
 def with_proxy_of_environment(found: Network) -> Network:
-    """Take the proxy from the environment, where a container is given its own."""
-    proxy = os.environ.get(PROXY_VARIABLE)
+    """Take the proxy from the environment, where a container is given its own; `environment` says nothing."""
+    proxy = os.environ.get(PROXY_VARIABLE, ENVIRONMENT)
     try:
-        return found if not proxy else Network.model_validate(found.model_dump() | {"proxy": proxy})
+        return found if proxy in ("", ENVIRONMENT) else Network.model_validate(found.model_dump() | {"proxy": proxy})
     except ValidationError as error:
         raise SettingsError(f"{PROXY_VARIABLE}: {sentence(error)}") from None

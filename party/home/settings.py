@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from party.errors import SettingsError
 from party.files import write_file
@@ -28,6 +28,7 @@ from protocol.services.delimited import Decimal, Encoding, Given
 from protocol.tables.coding import Rule
 from protocol.tables.schema import Schema
 
+_FORMER_UPDATES = ("guided",)  # rules that no plan names any more, and the party.toml of an older program does
 _EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _FINGERPRINT = r"^[0-9a-f]{4}( [0-9a-f]{4}){7}$"
 
@@ -128,6 +129,12 @@ class Policy(_Closed):
     smallest_rows: Annotated[int, Field(ge=1)] = 1
     smallest_insiders: Annotated[int, Field(ge=0)] = 1
     retired: tuple[Name, ...] = ()  # data sets of the past, whose rows no data set holds any more
+
+    @field_validator("updates", mode="before")
+    @classmethod
+    def _leave_out_former(cls, found: Any) -> Any:
+        """An older program's template listed all rules that it had; the party starts after an upgrade all the same."""
+        return tuple(one for one in found if one not in _FORMER_UPDATES) if isinstance(found, list) else found
 
 
 class Settings(_Closed):

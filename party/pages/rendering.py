@@ -53,12 +53,13 @@ class Renderer:
         }
 
     def _is_stale(self) -> bool:
-        """Whether party.toml has changed since the service started."""
+        """Whether party.toml has changed since the service started, except for fingerprints, which are read anew."""
         path = self._opened.home.settings
         try:
             if path.read_bytes() == self._settings_text:
                 return False
-            return load(self._opened.home) != self._opened.settings
+            now = load(self._opened.home)
+            return now.model_copy(update={"peers": self._opened.settings.peers}) != self._opened.settings
         except (SubnError, OSError):
             return True
 

@@ -4,7 +4,7 @@ It does not know HTML, routes or sessions. Numbers are those of `party.views`, w
 too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from crypto.signing import fingerprint
@@ -13,12 +13,15 @@ from party.books.ledger import Entry, Request
 from party.comparison import comparison
 from party.home.home import OpenHome
 from party.home.keys import own_fingerprint, peer_fingerprint
+from party.home.settings import Peer as Noted
 from party.logs import utc_now
 from party.pages import schema_diff, sentences, timeline
 from party.views import accounts, described, line_of, listed
+from protocol.errors import PlanError
 from protocol.messages.http import Peer
 from protocol.plan.plan import Plan
 from protocol.plan.promises import not_promised, odds_factor, promises
+from protocol.plan.stored import stored_plan
 from protocol.text import alike
 
 _RUNS_A_PAGE = 25
@@ -53,7 +56,7 @@ class Views:
         facts = described(self._opened, request)
         entries = [line_of(entry) for entry in self._ledger.entries(run=request.run)]
         answered = {entry["step"]: entry for entry in entries}
-        plan = Plan.model_validate_json(request.plan) if request.plan else None
+        plan = _plan(request)
         return {
             "facts": facts,
             "entries": entries,
@@ -101,7 +104,8 @@ class Views:
 
     def peers(self, roster: Sequence[Peer] | None) -> dict[str, Any]:
         """The other parties, from the curator's roster or else from former requests, with their noted fingerprints."""
-        found = self._shown_by(roster) if roster is not None else self._met()
+        noted = self._opened.peers
+        found = self._shown_by(roster) if roster is not None else self._met(noted)
         own = self._opened.curator.name
         return {
             "own": own_fingerprint(self._opened.keys),
@@ -110,7 +114,7 @@ class Views:
                 "fingerprint": fingerprint(bytes.fromhex(self._opened.curator.key)),
             },
             "peers": [
-                self._peer(name, shown, revoked) | {"alike": alike(name, found)}
+                self._peer(noted.get(name), name, shown, revoked) | {"alike": alike(name, found)}
                 for name, (shown, revoked) in found.items()
                 if name != own
             ],
@@ -154,25 +158,31 @@ class Views:
             for peer in roster
         }
 
-    def _met(self) -> dict[str, tuple[str, bool]]:
-        plans = [Plan.model_validate_json(request.plan) for request in self._ledger.requests() if request.plan]
+    def _met(self, noted: Mapping[str, Noted]) -> dict[str, tuple[str, bool]]:
+        plans = [plan for plan in map(_plan, self._ledger.requests()) if plan is not None]
         met = {
             member.name: (peer_fingerprint(member.signing_key, member.exchange_key), False)
             for plan in plans
             for member in plan.members
         }
-        return {name: (peer.fingerprint, False) for name, peer in self._opened.settings.peers.items()} | met
+        return {name: (peer.fingerprint, False) for name, peer in noted.items()} | met
 
-    def _peer(self, name: str, shown: str, revoked: bool) -> dict[str, Any]:
-        noted = self._opened.settings.peers.get(name)
-        is_noted = noted is not None
+    def _peer(self, noted: Noted | None, name: str, shown: str, revoked: bool) -> dict[str, Any]:
         return {
             "name": name,
             "fingerprint": shown,
             "revoked": revoked,
             "noted": noted.fingerprint if noted is not None else None,
-            "compared": is_noted and noted is not None and noted.fingerprint == shown,
+            "compared": noted is not None and noted.fingerprint == shown,
         }
+
+
+def _plan(request: Request) -> Plan | None:
+    """A request's plan; none if only its essentials were kept, or if it is of another version of this program."""
+    try:
+        return stored_plan(request.plan) if request.plan else None
+    except PlanError:
+        return None
 
 
 def _brief(request: Request) -> dict[str, Any]:

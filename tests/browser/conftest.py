@@ -17,7 +17,7 @@ from tests.browser.watching import Watched, watched_page
 expect.set_options(timeout=30_000)  # milliseconds: machines that run tests are busy
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 # A browser of tests: root may run it in a container, and it looks up nobody.
-_ARGUMENTS = (
+ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -36,7 +36,7 @@ def browser(no_process_is_left: None) -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     assert program is not None, f"none of {', '.join(PROGRAMS)} is installed: `make browser` says how to get one"
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=program, args=list(_ARGUMENTS))
+        found = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         yield found
         found.close()
 

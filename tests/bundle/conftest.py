@@ -59,17 +59,25 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 @pytest.fixture(scope="session")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    """Podman as it is on a machine that has just been installed."""
+def prepared() -> Engine:
     found = Engine.prepared()
     assert found.name == "podman", "the test of the bundle needs podman"
-    folder = tmp_path_factory.mktemp("machine")
-    driver = found("info", "--format", "{{.Store.GraphDriverName}}").strip()
+    return found
+
+
+@pytest.fixture(scope="session")
+def machine(prepared: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    new = engine_in(tmp_path_factory.mktemp("machine"), prepared)
+    assert new("images", "--quiet") == ""
+    return new
+
+
+def engine_in(folder: Path, prepared: Engine) -> Engine:
+    """Podman as it is on a machine that has just been installed: all that it knows lies in this folder."""
+    driver = prepared("info", "--format", "{{.Store.GraphDriverName}}").strip()
     (folder / "storage.conf").write_text(STORAGE.format(driver=driver, folder=folder), encoding="utf-8")
-    shared = found.settings.get("CONTAINERS_CONF")
+    shared = prepared.settings.get("CONTAINERS_CONF")
     before = Path(shared).read_text(encoding="utf-8") if shared else "[engine]\n"
     (folder / "containers.conf").write_text(before + MACHINE.format(folder=folder), encoding="utf-8")
     settings = {"CONTAINERS_CONF": f"{folder}/containers.conf", "CONTAINERS_STORAGE_CONF": f"{folder}/storage.conf"}
-    new = Engine(found.name, found.compose, "none", {**settings, "SUBN_IMAGE": "localhost/dp-subn"})
-    assert new("images", "--quiet") == ""
-    return new
+    return Engine(prepared.name, prepared.compose, "none", {**settings, "SUBN_IMAGE": "localhost/dp-subn"})

@@ -42,6 +42,7 @@ class Engine:
     compose: tuple[str, ...]
     base: str  # the base image, or a stand-in for it
     settings: dict[str, str] = field(default_factory=dict)
+    within: tuple[str, ...] = ()  # what a command starts with where it is to run on another machine
 
     @classmethod
     def prepared(cls) -> "Engine":
@@ -56,10 +57,10 @@ class Engine:
 
     def __call__(self, *words: str | Path, check: bool = True, timeout: float = 120) -> str:
         """What the engine prints."""
-        return run([self.name, *map(str, words)], self.environment, check=check, timeout=timeout).stdout
+        return run([*self.within, self.name, *map(str, words)], self.environment, check=check, timeout=timeout).stdout
 
     def succeeds(self, *words: str | Path) -> bool:
-        return run([self.name, *map(str, words)], self.environment, check=False).returncode == 0
+        return run([*self.within, self.name, *map(str, words)], self.environment, check=False).returncode == 0
 
     def build(self) -> None:
         # The docker format keeps HEALTHCHECK, which podman's own leaves out.
@@ -95,7 +96,15 @@ class Project:
     settings: dict[str, str] = field(default_factory=dict)
 
     def compose(self, *words: str, check: bool = True, timeout: float = 120) -> str:
-        command = [*self.engine.compose, "--file", "docker-compose.yml", "--project-name", self.name, *words]
+        command = [
+            *self.engine.within,
+            *self.engine.compose,
+            "--file",
+            "docker-compose.yml",
+            "--project-name",
+            self.name,
+            *words,
+        ]
         return run(command, self.environment, self.folder, check, timeout).stdout
 
     def up(self, *services: str) -> None:
@@ -143,7 +152,7 @@ class Project:
         LOGS.mkdir(parents=True, exist_ok=True)
         label = f"label=com.docker.compose.project={self.name}"
         for name in self.engine("ps", "--all", "--filter", label, "--format", "{{.Names}}").split():
-            done = run([self.engine.name, "logs", name], self.environment, check=False)
+            done = run([*self.engine.within, self.engine.name, "logs", name], self.environment, check=False)
             (LOGS / f"{name}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
 
     def remove(self) -> None:

@@ -59,9 +59,8 @@ class Site:
                 fi
             }}
         """
-        done = run(
-            ["bash", "-c", stand_in + script], self.project.environment | given, self.project.folder, timeout=600
-        )
+        command = [*engine.within, "bash", "-c", stand_in + script]
+        done = run(command, self.project.environment | given, self.project.folder, timeout=600)
         return done.stdout + done.stderr
 
 
@@ -134,7 +133,7 @@ def test_two_hospitals_and_a_curator_reach_a_published_table_as_written(machines
     with tarfile.open(tmp_path / "home.tar.gz") as backup:
         assert {"home/party.toml", "home/ledger.db", "home/audit.jsonl"} <= set(backup.getnames())
     wait(lambda: first.project.is_ready("party"), "the party to be ready again")
-    first.shell(PARTYS[8])
+    first.shell(PARTYS[9])
     wait(lambda: first.project.is_ready("party"), "the renewed party to be ready")
     assert run_id in first.project.inside("party", "subn-party", "ledger")
 

@@ -1,16 +1,14 @@
 """A party behind its hospital's proxies, as real processes: one asks for a password, and one reads TLS."""
 
 import json
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from curator.home.tls import server_context
-from curator.home.x509 import Pair, new_ca, new_server_certificate, utc_now
+from curator.home.x509 import new_ca, utc_now
 from tests.end_to_end.cluster import Cluster, Site, cluster, command
-from tests.support.forward_proxy import ForwardProxy, forward_proxy
+from tests.support.forward_proxy import ForwardProxy, forward_proxy, showing
 
 PASSWORD = "north:secret"
 
@@ -54,6 +52,8 @@ def test_enrolment_doctor_and_service_take_the_proxy_of_the_settings(clinic: Clu
     found = connection(north, 0)
     assert (found["verdict"], f"through the proxy 127.0.0.1:{proxy.port}" in found["found"]) == ("ok", True)
     assert len(proxy.asked) > before
+    # docker-compose.yml sets the variable in any case; this took the settings' proxy away.
+    assert "through the proxy" in connection(north, 0, SUBN_PARTY_PROXY="environment")["found"]
     clinic.serve("north", "south")
     clinic.finished("north", "south")
     clinic.sites["south"].running.stop()
@@ -114,7 +114,7 @@ def test_a_proxy_of_the_house_that_reads_tls_is_told_apart_from_an_attack(clinic
     """The pin holds against both. Only the first shows a certificate that this machine trusts."""
     clinic.add("inspected")
     site, ca = clinic.sites["inspected"], new_ca(utc_now())
-    with forward_proxy(inspecting=showing(ca, tmp_path)) as between:
+    with forward_proxy(inspecting=showing(ca, "127.0.0.1", tmp_path)) as between:
         network(site, f'proxy = "{between.url}"')
         code = clinic.code("inspected")
         words = ("enrol", "--curator", clinic.url, "--code", code, "--name", "inspected")
@@ -132,10 +132,3 @@ def test_a_proxy_of_the_house_that_reads_tls_is_told_apart_from_an_attack(clinic
         assert site.shell(*words).returncode == 0  # the code was not spent
         network(site, f'proxy = "{between.url}"', 'ca_bundle = "house.pem"')
         assert "a proxy that reads TLS stands in between" in connection(site, 1)["found"]
-
-
-def showing(ca: Pair, folder: Path) -> ssl.SSLContext:
-    made = new_server_certificate(ca, ["127.0.0.1"], utc_now())
-    file = folder / "shown.pem"
-    file.write_text(made.key_pem + made.certificate_pem)
-    return server_context(file)

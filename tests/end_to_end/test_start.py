@@ -45,6 +45,8 @@ def test_a_wrong_code_is_told_at_once_and_a_right_one_is_taken_without_a_restart
     code, said = ready(clinic, "north", 60)
     assert (code, time.monotonic() - began < 30) == (3, True), said
     assert said.startswith("not ready: the curator refuses: ")
+    (found,) = [one for one in clinic.sites["north"].cli("doctor", code=1)["findings"] if one["what"] == "connection"]
+    assert found["found"].startswith("this party is not enrolled, because the curator refuses: ")
     (clinic.sites["north"].home / "code").write_text(right)
     wait(lambda: party.said("listening"), "the party to serve", party)
     assert ready(clinic, "north", 60) == (0, "ready\n")

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from threading import Thread
+
+from curator.home.tls import server_context
+from curator.home.x509 import Pair, new_server_certificate, utc_now
 
 _PIECE = 1 << 16
 _SECONDS = 10.0
@@ -79,6 +83,14 @@ def forward_proxy(
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def showing(ca: Pair, name: str, folder: Path) -> ssl.SSLContext:
+    """What an inspecting proxy shows in the place of the server of this name."""
+    made = new_server_certificate(ca, [name], utc_now())
+    file = folder / "shown.pem"
+    file.write_text(made.key_pem + made.certificate_pem)
+    return server_context(file)
 
 
 async def _stopped(server: asyncio.Server) -> None:

@@ -11,13 +11,14 @@ from fastapi import Request, Response
 
 from party import source
 from party.books.ledger import Ledger
-from party.curator_link.client import Untrusted, Waiting
+from party.curator_link.client import Backoff, Unreachable, Untrusted, Waiting
 from party.errors import DiskFull, RolledBack
+from party.home import settings
 from party.rollback import lost
 from protocol.messages.signatures import RUN_HEADER
 from protocol.messages.tasks import Place, encode
 from protocol.run.party import answer
-from tests.support.party import Party, finish, make_home, parties_of, run_terms
+from tests.support.party import Party, fingerprint_of, finish, make_home, parties_of, run_terms
 from tests.support.party_runs import RUN, join, reason_of, sent_by, task_of
 
 # Whole runs
@@ -94,6 +95,26 @@ def test_the_data_owner_is_asked_and_accepts(tmp_path, fake):
     party.turns()
     assert fake.runs[RUN].state.waiting_for == (1, 2)
     assert party.ledger.reserved("patients") == 1
+
+
+def test_a_fingerprint_that_is_noted_while_the_party_serves_counts_from_the_next_request_on(tmp_path, fake):
+    """A party that ran knew it from its next start on, so that its data owner was asked without need."""
+    party = Party(make_home(tmp_path, 0, fake), 0, fake)
+    text = party.home.settings.read_text()
+    party.home.settings.write_text(text[: text.index("[peers.party-3]")])
+    party = party.killed()
+    fake.start(run_terms())
+    party.turns()
+    (reason,) = party.ledger.request(RUN).reasons
+    assert reason.startswith("compare the fingerprint of party-3 with its data owner")
+    settings.add_peer(party.home, "party-3", fingerprint_of(2))
+    fake.start(run_terms("run-2"))
+    party.turns()
+    assert party.ledger.request("run-2").state == "active"
+    party.home.settings.write_text("this is no TOML")  # somebody edits it just now: what was noted at the start holds
+    fake.start(run_terms("run-3"))
+    party.turns()
+    assert party.ledger.request("run-3").reasons == (reason,)
 
 
 def test_a_run_reads_the_table_once(tmp_path, fake, monkeypatch):
@@ -314,6 +335,38 @@ def run_for(party: Party, stop_after: int, **changes: Any) -> Any:
             return worker.trouble
 
     return asyncio.run(work())
+
+
+def test_a_curator_that_was_away_is_seen_soon_and_other_troubles_are_asked_about_less(parties):
+    """A party waited up to half a minute for a curator that had been started anew."""
+
+    class Longest(Backoff):
+        def seconds(self, failures: int, stream: Any) -> float:
+            return min(self.longest, self.first * 2**failures)
+
+    def waits_after(error: Exception) -> list[float]:
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 9:
+                raise asyncio.CancelledError
+
+        async def work() -> None:
+            async with parties[0].line() as line:
+
+                async def fails() -> int:
+                    raise error
+
+                line.clock_difference = fails
+                with pytest.raises(asyncio.CancelledError):
+                    await parties[0].worker(line, sleep, Longest()).run()
+
+        asyncio.run(work())
+        return waits
+
+    assert waits_after(Unreachable("nobody is there")) == [0.5, 1, 2, 4, 4, 4, 4, 4, 4]
+    assert waits_after(Untrusted("somebody else is there")) == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
 
 
 @pytest.mark.parametrize("number", [1, 4])

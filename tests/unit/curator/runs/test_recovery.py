@@ -1,5 +1,6 @@
 """What failures of the curator, full disks and restarts leave of a run."""
 
+import json
 import logging
 
 import pytest
@@ -13,8 +14,9 @@ from curator.runs import live_run, orchestrator, recovery
 from curator.runs.orchestrator import Orchestrator
 from curator.store import run_records as records
 from curator.store.tables import runs
-from protocol.errors import CURATOR
+from protocol.errors import CURATOR, PlanError
 from protocol.messages.tasks import decode
+from tests.support.api import with_api
 from tests.support.curator import START, Desk, OneKey
 from tests.support.curator_runs import DAY, PLAIN, kinds, outgoing, signed, state, without_room
 
@@ -209,6 +211,33 @@ def test_a_run_that_is_held_can_be_cancelled_or_ends_with_a_party(desk):
     desk.orchestrator.revoke("party-1")
     assert state(desk, revoked) == ("failed", "party-1")
     assert desk.orchestrator.held.reasons == {}
+
+
+def test_runs_whose_plans_another_version_made_are_shown_and_the_results_of_those_that_finished_stay(desk):
+    """The curator failed at each look at such a run, also at one that had finished long before."""
+    over = desk.run("a", **PLAIN)
+    desk.finish(over)
+    under_way = desk.run("b", **PLAIN)
+    with desk.store.writing() as db:
+        for run in (over, under_way):
+            plan = json.loads(records.find_run(db, run).plan)
+            del plan["frontier_theta"]
+            db.execute(update(runs).where(runs.c.id == run).values(plan=json.dumps(plan)))
+    desk.restart()
+    assert "plan was made by another version" in (desk.orchestrator.view(under_way).reason or "")
+    shown = desk.orchestrator.view(over)
+    assert (shown.state, shown.progress, shown.waiting_for) == ("finished", [], [])
+    assert set(shown.spent) == {"party-1", "party-2", "party-3"}
+    with pytest.raises(PlanError, match="made by another version of the program"):
+        desk.views.terms(over)
+
+    async def fetch(api):
+        names = ("table.csv", "manifest.json", "report.html", "table.csv?rows=5")
+        return [await api.operator("GET", f"/v1/runs/{over}/{name}") for name in names]
+
+    *published, new = with_api(desk, fetch)
+    assert [answer.status_code for answer in published] == [200, 200, 200]
+    assert "made by another version of the program" in new.json()["detail"]
 
 
 def secret_of(desk, run):

@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from party import views
+from party.answering.essentials import stored_essentials
 from party.answering.refusals import MOST_FRUITLESS, MOST_UNDECIDED, bounded
 from party.books import folding
 from party.commands.main import main
@@ -98,6 +102,20 @@ def test_a_refused_invitation_is_shown_and_answered_alike_without_its_plan(
     shown = capsys.readouterr().out
     assert "run run-1: over, refused: it costs 1, one run may cost 0.5" in shown.replace("1/2", "0.5")
     assert "together    party-2, 20 rows (compared)" in shown
+
+
+def test_of_a_plan_of_another_version_the_essentials_are_shown(tmp_path: Path, fake: FakeCurator) -> None:
+    party = asks(tmp_path, fake)
+    assert party.answering.handle("run-1", invitation("run-1")) is None
+    request = party.opened.known("run-1")
+    before = json.loads(request.plan)
+    older = json.dumps({name: value for name, value in before.items() if name not in ("picks", "privacy")})
+    found, known = stored_essentials(older, None), stored_essentials(request.plan, None)
+    assert found == known
+    with closing(sqlite3.connect(party.home.ledger)) as db, db:
+        db.execute("UPDATE requests SET plan = ?", (older,))
+    described = views.described(party.opened, party.opened.known("run-1"))
+    assert (described["method"], described["steps"]) == (before["method"], [])
 
 
 def test_a_run_that_ends_without_a_charge_keeps_its_essentials_alone(fake: FakeCurator, parties: list[Party]) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 import stat
 from fractions import Fraction
 
@@ -42,6 +43,11 @@ def test_the_template_is_a_party_that_can_start(home):
     assert (settings.policy.accept, settings.policy.epsilon_per_run) == ("ask", Fraction(1))
     assert (settings.curator, settings.peers, settings.local.port) == (None, {}, 8470)
     assert stat.S_IMODE(home.settings.stat().st_mode) == 0o600
+
+
+def test_a_rule_that_an_older_template_named_and_no_plan_has_any_more_is_left_out(home):
+    home.settings.write_text(re.sub("^updates = .*$", 'updates = ["accumulate", "guided"]', template(), flags=re.M))
+    assert load(home).policy.updates == ("accumulate",)
 
 
 def test_a_name_that_cannot_be_seen_is_not_noted(home):
