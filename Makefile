@@ -114,7 +114,7 @@ build/peers/ready: tests/benchmarks/peers/requirements.txt
 
 lock: ## renew the pinned versions (developers only)
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra postgres -o requirements.lock pyproject.toml
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --extra bench --extra experiments --extra postgres --all-build-deps -o requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --extra bench --extra engines --extra experiments --extra postgres --all-build-deps -o requirements-dev.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --all-build-deps --only-build-deps -o requirements-build.lock pyproject.toml
 
 clean: ## remove the virtual environment and caches

@@ -55,7 +55,7 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
     if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
         return checked
     try:
-        source.load(opened.home.path, dataset, schema, opened.keys.choosing)
+        source.table(opened.home.path, dataset, schema, opened.keys.choosing)
     except DataError as error:
         checked |= {"fits": False, "why": str(error)}
     return checked

@@ -29,7 +29,7 @@ from protocol.stages.picking import (
     pick_by_score,
     wire_families,
 )
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Variables
 
 
@@ -61,7 +61,9 @@ class Initial(Picks):
         assert isinstance(task, Place)
         check_place(state, step, task, sum(state.terms.plan.picks[: state.me]))
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         assert isinstance(task, Place)
         terms, before = state.terms, families_of(task)
         picks = terms.plan.picks[state.me]

@@ -26,7 +26,7 @@ from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.stage import Stage
 from protocol.stages.task_checks import check_tables, refuse_masked
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import FoundEdges, Merged, Variables
 from protocol.tables.marginal import Table
 
@@ -93,7 +93,9 @@ class SumPass(Stage):
         refuse_masked(step, task)
         check_tables(state.terms, step, task, self.limits(state.terms))
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         assert isinstance(task, Count)
         terms, state = state.terms, _with_sums(state, step, task, stream)
         assert state.sums is not None
@@ -118,7 +120,7 @@ def _with_sums(state: PartyState, step: Step, task: Count, stream: Stream) -> Pa
     return replace(state, sums=selected_sums(state.pair_keys, state.share, task.keys, stream))
 
 
-def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:
+def counts_of(rows: AnyRows, tables: Sequence[Variables]) -> Vector:
     return joined([table.ravel() for table in rows.tables(tables)])
 
 
