@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 from party.answering import frozen_rows
 from party.errors import PolicyRefusal, Unreadable
@@ -26,7 +26,7 @@ from protocol.tables.domain import Codes
 if TYPE_CHECKING:
     from party.engines.table import EngineTable
 
-Loaded: TypeAlias = "Sequence[Codes] | EngineTable"
+Loaded: TypeAlias = Union[Sequence[Codes], "EngineTable"]  # engines are imported when they are needed
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ UNREAD = -100  # a value that was not there when the values were fetched
 _UNLISTED_TEXT = "\0"  # no text that a schema can list
 _PLACES = 18  # of a decimal, which leave room for the largest number of a schema in 38 digits
 _BEGINNING = datetime(1970, 1, 1)
+_ALL_WHOLE = 2.0**53  # from here on, no float has a fraction
 _UNWRITTEN = 1e300  # written out, it has more digits than a number may have
 
 
@@ -110,7 +111,10 @@ class ColumnCoder:
         def make(values: Values) -> Codes:
             values = scale.widened(values)
             cases = [(_among(values, [*map(scale.literal, same)]), code) for code, same in tokens.items()]
-            return _cases([*cases, *self._no_numbers(values)], _bins(attribute, values, scale))
+            cases += self._no_numbers(values)
+            if isinstance(attribute, Integer) and (is_fraction := scale.is_fraction(values)) is not None:
+                cases.append((is_fraction, NO_INTEGER))
+            return _cases(cases, _bins(attribute, values, scale))
 
         return make
 
@@ -120,8 +124,6 @@ class ColumnCoder:
         elif self._kind.is_decimal() and self._engine == "postgresql":  # only there may a decimal be no number
             near = values.cast("float64")
             yield near.isnan() | near.isinf(), NO_NUMBER
-        if isinstance(self._attribute, Integer) and not self._kind.is_integer():
-            yield values != values.floor(), NO_INTEGER
 
     # Moments
 
@@ -146,7 +148,7 @@ def _not_before(moments: Values, cut: datetime) -> Values:
 def _one_of(values: Values, same: Sequence[object]) -> Values:
     if any(isinstance(value, float) for value in same):
         return _among(values, [*map(_literal, same)])
-    return values.isin(list(same))
+    return values.isin([ibis.literal(value, values.type()) for value in same])
 
 
 def _cases(cases: Sequence[tuple[Values, Any]], otherwise: Any) -> Codes:
@@ -176,7 +178,7 @@ def _bins(attribute: Numeric, values: Values, scale: "Scale") -> Codes:
     if isinstance(attribute, Integer):
         starts = tuple(Fraction(math.ceil(cut)) for cut in starts)
     outside = [(~scale.reached(values, starts[0]), BELOW), (scale.passed(values, attribute.highest), ABOVE)]
-    if isinstance(attribute, Integer) and len(starts) > 2 and starts[-1] - starts[0] == len(starts) - 1:
+    if isinstance(scale, _Whole) and len(starts) > 2 and starts[-1] - starts[0] == len(starts) - 1:
         return _cases(outside, (values - int(starts[0])).cast("int32"))
     reached = [partial(scale.reached, values, start) for start in starts[1:]]
     return _cases(outside, _steps(reached, range(len(starts))))
@@ -197,6 +199,10 @@ class Scale(ABC):
     @abstractmethod
     def passed(self, values: Values, at: Fraction) -> Values:
         """Whether a number is above this one."""
+
+    def is_fraction(self, values: Values) -> Values | None:  # noqa: ARG002 - see the other scales
+        """Whether a number is not a whole one; None if all are."""
+        return None
 
     def literal(self, value: Any) -> Values:
         return ibis.literal(value)
@@ -234,6 +240,9 @@ class _Fixed(Scale):
     def passed(self, values: Values, at: Fraction) -> Values:
         return values > self.literal(self._decimal(math.floor(at * 10**self.places)))
 
+    def is_fraction(self, values: Values) -> Values:
+        return values != values.cast("decimal(38, 0)").cast(f"decimal(38, {self.places})")
+
     def literal(self, value: Any) -> Values:
         return ibis.literal(f"{value:f}").cast(f"decimal(38, {self.places})")
 
@@ -252,6 +261,9 @@ class _Any(Scale):
 
     def passed(self, values: Values, at: Fraction) -> Values:
         return values * at.denominator > at.numerator
+
+    def is_fraction(self, values: Values) -> Values:
+        return values % 1 != 0
 
 
 @dataclass(frozen=True)
@@ -272,6 +284,10 @@ class _Float(Scale):
 
     def passed(self, values: Values, at: Fraction) -> Values:
         return values >= self._first(at, lambda written: written > at)
+
+    def is_fraction(self, values: Values) -> Values:
+        small = (values.abs() < _double(_ALL_WHOLE)).ifelse(values, _double(0.0))
+        return small != small.floor()
 
     def literal(self, value: Any) -> Values:
         return _double(float(self.number(value)))

@@ -66,33 +66,50 @@ class Engine:
         inner = self._connection.compile(relation)
         query = (
             f"SELECT {', '.join([*names, 'COUNT(*) AS n'])} FROM ({inner}) AS counted "  # noqa: S608 - quoted names
-            f"GROUP BY GROUPING SETS ({listed}){'' if most is None else f' LIMIT {most}'}"
+            f"GROUP BY GROUPING SETS ({listed})"
         )
         types = relation.schema()
-        return self.fetched(
-            self._connection.sql(query, schema={**{name: types[name] for name in columns}, "n": "int64"})
-        )
+        lines = self._connection.sql(query, schema={**{name: types[name] for name in columns}, "n": "int64"})
+        return self.fetched(lines if most is None else lines.limit(most))
 
     def made(self, name: str, relation: Relation) -> None:
         """Make a table of the relation's rows, in the place of one that an interrupted attempt has left."""
         self.drop(name)
         with self._named_errors(f"it cannot make the table {name}: allow this user to make tables"):
             if self.kind == "duckdb":
-                self._connection.raw_sql(f"CREATE TABLE {self._place(name)} AS {self._connection.compile(relation)}")
+                self._run(f"CREATE TABLE {self._place(name)} AS {self._connection.compile(relation)}")
             else:
                 self._connection.create_table(name, relation, database=self._home)
+            if self.kind == "postgres":
+                self._run(f"ANALYZE {self._place(name)}")  # without it, sets are sorted one by one
         self.scans += 1
 
     def table(self, name: str, types: Mapping[str, str]) -> Relation:
         """A table that was made here."""
         return self._connection.sql(f"SELECT * FROM {self._place(name)}", schema=dict(types))  # noqa: S608 - quoted
 
+    def holds(self, name: str, types: Mapping[str, str]) -> bool:
+        """Whether a table that was made here is still there."""
+        try:
+            with self._named_errors("it cannot read"):
+                self.table(name, types).limit(0).to_pyarrow()
+        except DataError:
+            return False
+        return True
+
     def drop(self, name: str) -> None:
         with self._named_errors(f"it cannot remove the table {name}"):
             if self.kind == "duckdb":
-                self._connection.raw_sql(f"DROP TABLE IF EXISTS {self._place(name)}")
+                self._run(f"DROP TABLE IF EXISTS {self._place(name)}")
             else:
                 self._connection.drop_table(name, database=self._home, force=True)
+
+    def _run(self, statement: str) -> None:
+        if self.kind == "postgres":
+            with self._connection.con.cursor() as cursor, self._connection.con.transaction():
+                cursor.execute(statement)
+        else:
+            self._connection.raw_sql(statement)
 
     def _place(self, name: str) -> str:
         dialect = _DIALECTS.get(self.kind, self.kind)
@@ -116,7 +133,7 @@ def named_errors(shown: str, what: str) -> Iterator[None]:
     """Name an engine's error by its class and code. Drivers share no base class of errors but Exception."""
     try:
         yield
-    except DataError:
+    except (DataError, ImportError):
         raise
     except Exception as error:
         code = getattr(error, "sqlstate", None) or ""

@@ -2,12 +2,13 @@
 
 It does not know how codes come about (`party.engines.table`), or noise.
 
-Cost: a statement counts up to SETS tables by one scan. A table that was counted is kept, as long as there is room.
+Cost: one scan counts AT_ONCE groups of tables. A table that was counted is kept, as long as there is room.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from numpy.typing import NDArray
 from party.engines.coding import steps
 from party.engines.connection import Engine, kind_of
 from party.engines.table import engine_of, names
+from party.errors import PolicyRefusal
 from party.home.settings import Dataset
-from protocol.errors import DataError
-from protocol.tables.any_rows import AnyRows
+from protocol.tables.any_rows import AT_ONCE, AnyRows
 from protocol.tables.domain import Codes, Domain, FoundEdges, Variables, bins_of
 from protocol.tables.encoding import Encoding
 from protocol.tables.schema import Schema
 
-SETS = 64  # tables of one statement
+OPEN = 32  # groups to which a table may still be joined
+MOST_JOINED = 1 << 14  # cells of a group of several tables
+ROWS_OF_A_CELL = 256  # in such a group on average, at least: what comes back is far smaller than the rows
 MOST_KEPT = 1 << 24  # cells of all tables that are kept, of 8 bytes each
 
 Table = NDArray[np.int64]
@@ -86,12 +89,14 @@ class Store:
         self.tables(wanted)
 
     def _counted(self, keys: Sequence[Key]) -> Iterator[tuple[Key, Table]]:
-        with engine_of(self.frozen.dataset) as engine:
-            before = engine.scans, engine.bytes
-            for start in range(0, len(keys), SETS):
-                yield from _Statement(self.frozen, keys[start : start + SETS]).counted(engine)
-            self.scans += engine.scans - before[0]
-            self.bytes += engine.bytes - before[1]
+        frozen = self.frozen
+        with engine_of(frozen.dataset) as engine:
+            if not engine.holds(frozen.name, dict.fromkeys(names(frozen.schema), "int32")):
+                raise _damaged("is gone")
+            for statement in _statements(frozen, keys):
+                yield from statement.counted(engine)
+            self.scans += engine.scans
+            self.bytes += engine.bytes
 
 
 class EngineRows(AnyRows):
@@ -152,6 +157,10 @@ def _regrouped(known: Known, groups: Sequence[int] | Codes, size: int) -> Known:
     return Known.of(known.attribute, np.asarray(groups)[known.codes], size)
 
 
+def _damaged(what: str) -> PolicyRefusal:
+    return PolicyRefusal(f"this party cannot go on: the table of codes that its engine kept of the run {what}")
+
+
 # One statement
 
 
@@ -161,44 +170,81 @@ class _Axis:
 
     attribute: int
     codes: tuple[int, ...]  # of the column, for each code of the attribute
-    places: NDArray[np.intp]  # what each code of the column adds to the place in the table
+    places: NDArray[np.intp] = field(compare=False)  # what each code of the column adds to the place in the table
+
+
+@dataclass
+class _Group:
+    """Tables that are counted as one larger table, because that costs an engine less than each by itself."""
+
+    axes: dict[_Axis, None]
+    cells: int
+    keys: list[tuple[Key, list[_Axis]]]
+
+
+def _statements(frozen: Frozen, keys: Sequence[Key]) -> Iterator["_Statement"]:
+    groups = _grouped(keys, min(MOST_JOINED, frozen.rows // ROWS_OF_A_CELL))
+    for start in range(0, len(groups), AT_ONCE):
+        yield _Statement(frozen, groups[start : start + AT_ONCE])
+
+
+def _grouped(keys: Sequence[Key], most: int) -> list[_Group]:
+    """Join tables to groups of at most so many cells: each to the newest group that holds it, or grows least by it."""
+    groups: list[_Group] = []
+    for key in keys:
+        axes = [*_axes(key)]
+        grown = [(_grown(group, axes), place) for place, group in enumerate(groups[-OPEN:], max(0, len(groups) - OPEN))]
+        alone = prod(len(axis.places) for axis in axes)
+        fitting = [found for found in grown if found[0] <= most or found[0] == groups[found[1]].cells]
+        cells, place = min(fitting, key=lambda found: found[0] - groups[found[1]].cells, default=(alone, len(groups)))
+        if place == len(groups):
+            groups.append(_Group({}, 0, []))
+        groups[place].axes.update(dict.fromkeys(axes))
+        groups[place].cells = cells
+        groups[place].keys.append((key, axes))
+    return groups
+
+
+def _grown(group: _Group, axes: Iterable[_Axis]) -> int:
+    """The cells of a group that also holds a table of these axes."""
+    return group.cells * prod(len(axis.places) for axis in axes if axis not in group.axes)
 
 
 class _Statement:
-    """Several tables that are counted by one scan, each over columns that hold codes of one attribute."""
+    """Several groups of tables that are counted by one scan, each over columns that hold codes of one attribute."""
 
-    def __init__(self, frozen: Frozen, keys: Sequence[Key]) -> None:
-        self._frozen, self._keys = frozen, keys
-        self._axes = [[*_axes(key)] for key in keys]
-        self._columns: dict[tuple[int, tuple[int, ...]], str] = {}
-        for axis in (axis for axes in self._axes for axis in axes):
-            self._columns.setdefault((axis.attribute, axis.codes), f"k{len(self._columns)}")
+    def __init__(self, frozen: Frozen, groups: Sequence[_Group]) -> None:
+        self._frozen, self._groups = frozen, groups
+        axes = dict.fromkeys(axis for group in groups for axis in group.axes)
+        self._columns = {axis: f"k{number}" for number, axis in enumerate(axes)}
 
     def counted(self, engine: Engine) -> Iterator[tuple[Key, Table]]:
         own = names(self._frozen.schema)
         whole = engine.table(self._frozen.name, dict.fromkeys(own, "int32"))
         rows = whole.select(
-            **{name: _expression(whole[own[place]], codes) for (place, codes), name in self._columns.items()}
+            **{name: _expression(whole[own[axis.attribute]], axis.codes) for axis, name in self._columns.items()}
         )
-        sets = dict.fromkeys(tuple(self._names(axes)) for axes in self._axes)
-        found = _Lines(engine.grouped(rows, [*sets], [*self._columns.values()]), [*self._columns.values()])
-        for key, axes in zip(self._keys, self._axes, strict=True):
-            yield key, self._table(key, axes, found)
+        sets = [self._names(group.axes) for group in self._groups]
+        distinct = {frozenset(one): one for one in sets}
+        found = _Lines(engine.grouped(rows, [*distinct.values()], [*self._columns.values()]), [*self._columns.values()])
+        for group, columns in zip(self._groups, sets, strict=True):
+            codes, counts = found.of(columns)
+            if int(counts.sum()) != self._frozen.rows:
+                raise _damaged("no longer has its rows")
+            by_axis = dict(zip(group.axes, codes, strict=True))
+            for key, axes in group.keys:
+                yield key, self._table(key, [(axis, by_axis[axis]) for axis in axes], counts)
 
-    def _names(self, axes: Sequence[_Axis]) -> list[str]:
-        return [self._columns[axis.attribute, axis.codes] for axis in axes]
+    def _names(self, axes: Iterable[_Axis]) -> list[str]:
+        return [self._columns[axis] for axis in axes]
 
-    def _table(self, key: Key, axes: Sequence[_Axis], lines: "_Lines") -> Table:
-        columns, counts = lines.of(self._names(axes))
+    def _table(self, key: Key, columns: Sequence[tuple[_Axis, Codes]], counts: Table) -> Table:
         table = np.zeros([known.size for known in key], dtype=np.int64)
-        called = f"{self._frozen.dataset.engine_shown}: the table {self._frozen.name}"
-        if int(counts.sum()) != self._frozen.rows:
-            raise DataError(f"{called} no longer has the rows of its run; the run cannot go on")
         places = np.zeros(len(counts), dtype=np.intp)
-        for axis, column in zip(axes, columns, strict=True):
-            if column.size and not 0 <= int(column.min()) <= int(column.max()) < len(axis.places):
-                raise DataError(f"{called} holds a code that its schema does not have; the run cannot go on")
-            places += axis.places[column]
+        for axis, codes in columns:
+            if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < len(axis.places):
+                raise _damaged("holds a code that its schema does not have")
+            places += axis.places[codes]
         np.add.at(table.reshape(-1), places, counts)
         return table
 
