@@ -45,7 +45,8 @@ def described(opened: OpenHome, request: Request) -> dict[str, Any]:
 
 def listed(opened: OpenHome, request: Request) -> dict[str, Any]:
     """Describe an invitation in a list: for a run that is over, its steps are left out."""
-    return summary(opened, request) | {"steps": _steps(opened, request) if request.state != "ended" else []}
+    steps = _steps(opened, request) if request.state != "ended" else []
+    return summary(opened, request) | {"steps": steps, "engine": _engine(opened, request, steps)}
 
 
 def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
@@ -237,7 +238,7 @@ def _step(terms: Terms, me: int, index: int, found: StepForecast) -> dict[str, A
 def _engine(opened: OpenHome, request: Request, steps: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The engine that counts the rows, and how often it reads them at most; None if they are counted here."""
     dataset = opened.settings.datasets.get(request.dataset or "")
-    if dataset is None or not dataset.engine:
+    if dataset is None or not dataset.engine or not steps:
         return None
     return {"shown": dataset.engine_shown, "scans": sum(step["scans"] for step in steps)}
 

@@ -151,8 +151,8 @@ def connected(url: str, shown: str, home: str | None = None) -> Iterator[Engine]
     try:
         with named_errors(shown, "it cannot be reached"):
             connection = _spark(rest) if kind == "pyspark" else ibis.connect(f"{kind}://{rest}")
-    except ImportError as error:
-        raise missing(shown, kind, error.name) from None
+    except ImportError:
+        raise _missing(shown, kind) from None
     try:
         yield Engine(connection, shown, home)
     finally:
@@ -167,11 +167,9 @@ def kind_of(url: str) -> tuple[str, str]:
     return kind, NAMES.get(kind, kind)
 
 
-def missing(shown: str, kind: str, package: str | None) -> DataError:
+def _missing(shown: str, kind: str) -> DataError:
     extra = _EXTRAS.get(kind, kind)
-    return DataError(
-        f"{shown}: the Python package {package!r} for this engine is not installed: install dp-subn[{extra}]"
-    )
+    return DataError(f"{shown}: the driver of this engine is not installed: install dp-subn[{extra}]")
 
 
 def _spark(rest: str) -> Any:
