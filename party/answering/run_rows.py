@@ -31,7 +31,7 @@ Loaded: TypeAlias = Union[Sequence[Codes], "EngineTable"]  # engines are importe
 
 @dataclass(frozen=True)
 class _Note:
-    """Where a run's table is in an engine, as a file of the home says it."""
+    """A note in the home that leads to a run's table in an engine."""
 
     dataset: str
     table: str

@@ -187,7 +187,7 @@ class _Coded:
                 f"{self._dataset.engine_shown}, column {quoted(largest)}: it holds too many different values of type "
                 f"{self._types[largest]} to be coded; cast it in the query, to a number, a date or a timestamp"
             )
-        return {name: _by_code(coder, values[name]) for name, _, coder in wanted}
+        return {name: by_code(coder, values[name]) for name, _, coder in wanted}
 
     def _check_header(self, header: Sequence[str]) -> None:
         called = self._dataset.engine_shown
@@ -199,7 +199,8 @@ class _Coded:
             raise DataError(f"{called}: the query names {quoted(twice)} twice; keep one of the columns")
 
 
-def _by_code(coder: ColumnCoder, values: Sequence[object]) -> dict[int, list[object]]:
+def by_code(coder: ColumnCoder, values: Sequence[object]) -> Fetched:
+    """Group values by the codes that they have here."""
     found: dict[int, list[object]] = {}
     for value in values:
         found.setdefault(coder.code_of(value), []).append(value)

@@ -9,12 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import ibis
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from party.engines.table import examined
+from party.engines.coding import ColumnCoder
+from party.engines.connection import connected
+from party.engines.table import by_code, examined
 from protocol.tables.schema import Schema
 from tests.support.effort import examples
 from tests.support.engines import batches_here, coder_here, in_engine
@@ -104,11 +107,6 @@ def test_each_value_gets_the_code_that_it_gets_here(database, case):
 
 
 def codes_of_each(database: Any, attribute: dict[str, Any], kind: str, values: list[Any]) -> None:
-    import ibis
-
-    from party.engines.coding import ColumnCoder
-    from party.engines.connection import connected
-
     (parsed,) = Schema.parse({"attributes": [attribute]}).attributes
     with duckdb.connect(str(database)) as connection:
         connection.execute(f"CREATE OR REPLACE TABLE t (n INTEGER, x {kind})")
@@ -119,13 +117,10 @@ def codes_of_each(database: Any, attribute: dict[str, Any], kind: str, values: l
     with connected(f"duckdb:///{database}", "the engine") as engine:
         rows = engine.relation("SELECT * FROM t")
         coder = ColumnCoder(parsed, rows.schema()["x"], engine.name)
-        fetched: dict[int, list[object]] = {}
-        for value in spelled if coder.needs_values else ():
-            if value is not None:
-                fetched.setdefault(coder.code_of(value), []).append(value)
+        fetched = by_code(coder, [value for value in spelled if value is not None]) if coder.needs_values else None
         lines = engine.fetched(rows.select(n=rows.n, c=coder.codes(rows.x, fetched)).order_by(ibis._.n))
-    found, wanted = lines["c"].to_pylist(), [coder.code_of(value) for value in spelled]
-    assert [*zip(spelled, found, strict=True)] == [*zip(spelled, wanted, strict=True)] or str(found) == str(wanted)
+    wanted = [(str(value), coder.code_of(value)) for value in spelled]
+    assert [*zip(map(str, spelled), lines["c"].to_pylist(), strict=True)] == wanted
 
 
 @given(data=st.data())
