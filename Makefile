@@ -66,7 +66,7 @@ compose-test: setup ## build the image, run a cluster of containers (podman or d
 	$(BIN)/pytest -n 2 --dist loadfile --ignore tests/containers/test_postgres.py tests/containers
 
 spark-test: build/spark/ready ## runs with one party on Spark, one on PostgreSQL and one here (needs Java 17; minutes)
-	PYTHONPATH=build/spark $(BIN)/pytest -s tests/spark
+	PYTHONPATH=build/spark $(BIN)/pytest -s -W default tests/spark
 
 build/spark/ready: $(VENV)/ready tests/spark/requirements.txt
 	$(PIP) --quiet --disable-pip-version-check install --no-deps --target build/spark -r tests/spark/requirements.txt

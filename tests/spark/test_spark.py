@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from crypto.randomness import Stream
 from party.home.settings import Dataset
@@ -30,19 +32,27 @@ PATIENCE = 900.0  # a session of Spark takes a minute to begin on a busy machine
 ROWS = 300
 
 
-@pytest.fixture
-def spark(tmp_path) -> Iterator[tuple[Site, Dataset]]:
-    """A party's table in a session of this process, which ends with the test: another one is the party's own."""
-    from pyspark.sql import SparkSession
+@pytest.fixture(autouse=True)
+def no_session_stays() -> Iterator[None]:
+    """End the session of this process: commands that a test runs here begin one, and a party at work has its own."""
+    yield
+    session, gateway = SparkSession.getActiveSession(), SparkContext._gateway
+    if session is not None and gateway is not None:
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # the end of its input ends Spark's program
+        gateway.proc.wait(60)
+        SparkContext._gateway = SparkContext._jvm = None
 
+
+@pytest.fixture
+def spark(tmp_path) -> tuple[Site, Dataset]:
     site = Site("A", tmp_path, random_codes(MIXED, [ROWS])[0])
     columns = zip(*labels(MIXED, list(site.codes), Stream.keyed(b"labels")), strict=True)
     with (tmp_path / "patients.csv").open("w", newline="") as file:
         csv.writer(file).writerows([MIXED.names, *columns])
     place = in_spark(site)
-    yield site, in_engine(place["source"], place["query"])
-    if (session := SparkSession.getActiveSession()) is not None:
-        session.stop()
+    return site, in_engine(place["source"], place["query"])
 
 
 def in_spark(site: Site) -> Mapping[str, str]:
