@@ -13,7 +13,6 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
 
 from crypto.randomness import Stream
 from party.home.settings import Dataset
@@ -36,9 +35,9 @@ ROWS = 300
 def no_session_stays() -> Iterator[None]:
     """End the session of this process: commands that a test runs here begin one, and a party at work has its own."""
     yield
-    session, gateway = SparkSession.getActiveSession(), SparkContext._gateway
-    if session is not None and gateway is not None:
-        session.stop()
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway  # whichever thread has begun it
+    if context is not None and gateway is not None:
+        context.stop()
         gateway.shutdown()
         gateway.proc.stdin.close()  # the end of its input ends Spark's program
         gateway.proc.wait(60)
