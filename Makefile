@@ -18,7 +18,7 @@ COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.p
 # Threads of one process that share small matrices wait for each other, and for other processes.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help setup demo browser test test-all networks soak check audit faults fuzz bench bench-compare bench-short bench-utility sbom bundle bundle-test lock clean
+.PHONY: help setup demo browser test test-all networks spark-test soak check audit faults fuzz bench bench-compare bench-short bench-utility sbom bundle bundle-test lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'
@@ -64,6 +64,13 @@ test-all: ## run all tests: also the exhaustive ones, and many more examples of 
 
 compose-test: setup ## build the image, run a cluster of containers (podman or docker), and clean up
 	$(BIN)/pytest -n 2 --dist loadfile --ignore tests/containers/test_postgres.py tests/containers
+
+spark-test: build/spark/ready ## runs with one party on Spark, one on PostgreSQL and one here (needs Java 17; minutes)
+	PYTHONPATH=build/spark $(BIN)/pytest -s -W default tests/spark
+
+build/spark/ready: $(VENV)/ready tests/spark/requirements.txt
+	$(PIP) --quiet --disable-pip-version-check install --no-deps --target build/spark -r tests/spark/requirements.txt
+	touch $@
 
 soak: setup ## many parties in runs at once, and a thousand runs in a row: memory, handles and rows
 	SOAK_PARTIES=$(or $(PARTIES),50) SOAK_AT_ONCE=$(or $(AT_ONCE),20) SOAK_RUNS=$(or $(RUNS),1000) $(BIN)/pytest -s tests/load
@@ -132,7 +139,7 @@ build/older/ready:
 
 lock: ## renew the pinned versions (developers only)
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra postgres -o requirements.lock pyproject.toml
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --extra bench --extra experiments --extra postgres --all-build-deps -o requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --extra bench --extra engines --extra experiments --extra postgres --all-build-deps -o requirements-dev.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --all-build-deps --only-build-deps -o requirements-build.lock pyproject.toml
 
 clean: ## remove the virtual environment and caches

@@ -1,15 +1,16 @@
 """Sources of a party's rows: CSV (also gzipped), Excel, Parquet, or a database, read in batches as columns of codes.
 
-It does not know runs or the ledger.
+It does not know runs or the ledger. Rows that an engine counts stay there, and are looked at there (`party.engines`).
 
 Privacy: a message about a row names the row's number, the column and the class of the value, and stays with the data
 owner. Messages of drivers and parsers may quote values, so only the class of such an error is repeated.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from party.home.settings import Dataset
 from party.persons import Persons, PersonsFound
@@ -25,6 +26,9 @@ from protocol.tables.coding import Cell, Coder, Problem, gather
 from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
+if TYPE_CHECKING:
+    from party.engines.table import EngineTable
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -34,6 +38,26 @@ class Findings:
     problems: tuple[Problem, ...]
     how: str  # the way in which a file was read, in words
     persons: PersonsFound | None  # where the settings name a person key
+
+
+def table(
+    folder: Path, dataset: Dataset, schema: Schema, secret: bytes = b"", watch: ReadingLine | None = None
+) -> "tuple[int, Sequence[Codes] | EngineTable]":
+    """Return the number of rows, and the rows' codes or the place in an engine where they are.
+
+    Raise DataError at the first value that no rule covers.
+    """
+    if not dataset.engine:
+        codes = load(folder, dataset, schema, secret, watch)
+        return len(codes[0]), codes
+    from party.engines.table import EngineTable, examined
+
+    found = examined(dataset, schema)
+    if found.refused:
+        raise DataError(found.refused)
+    if not found.rows:
+        raise _no_rows(folder, dataset)
+    return found.rows, EngineTable(dataset, schema, found.rows)
 
 
 def load(
@@ -53,12 +77,21 @@ def load(
             raise DataError(f"{place}: {what}")
         codes = persons.bounded(codes, secret)
     if not len(codes[0]):
-        raise DataError(f"{_called(folder, dataset)}: the source has no rows; a party needs at least one row")
+        raise _no_rows(folder, dataset)
     return codes
+
+
+def _no_rows(folder: Path, dataset: Dataset) -> DataError:
+    return DataError(f"{_called(folder, dataset)}: the source has no rows; a party needs at least one row")
 
 
 def check(folder: Path, dataset: Dataset, schema: Schema, watch: ReadingLine | None = None) -> Findings:
     """Count the values that the schema does not cover, by column and class, before any rule of the settings applies."""
+    if dataset.engine:
+        from party.engines.table import examined
+
+        seen = examined(dataset, schema)
+        return Findings(seen.rows, seen.problems, "", seen.persons)
     with _opened(folder, dataset, schema, watch) as table:
         coder = _coder(folder, dataset, schema, table)
         persons = Persons(table.header, dataset, _called(folder, dataset))
@@ -109,6 +142,8 @@ def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:
 @contextmanager
 def _opened(folder: Path, dataset: Dataset, schema: Schema | None, watch: ReadingLine | None = None) -> Iterator[Table]:
     """Open the source. Readers of Parquet, Excel and databases are imported only when needed."""
+    if dataset.engine:
+        raise DataError(f"{_called(folder, dataset)}: the rows stay in their engine, and nothing else reads them")
     attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
     path, key = folder / dataset.source, [dataset.person_key] if dataset.person_key else []
 
@@ -141,6 +176,8 @@ def _called(folder: Path, dataset: Dataset) -> str:
     """The source as messages name it, without a password."""
     if not dataset.is_database:
         return str(folder / dataset.source)
+    if dataset.engine:
+        return dataset.engine_shown
     from party.readers.database import without_password
 
     return without_password(dataset.source)

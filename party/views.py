@@ -23,6 +23,7 @@ from protocol.plan.promises import People, about_one_person, odds_factor, owners
 from protocol.plan.stored import stored_plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
+from protocol.run.scans import most_scans
 from protocol.stages.registry import stage_of
 from protocol.tables.schema import Schema
 
@@ -39,12 +40,14 @@ _BEFORE = {"before": "epsilon", "delta_before": "delta"}
 
 def described(opened: OpenHome, request: Request) -> dict[str, Any]:
     """Describe an invitation: who asks, what each step reads, what the run costs, and what remains."""
-    return summary(opened, request) | {"steps": _steps(opened, request)}
+    steps = _steps(opened, request)
+    return summary(opened, request) | {"steps": steps, "engine": _engine(opened, request, steps)}
 
 
 def listed(opened: OpenHome, request: Request) -> dict[str, Any]:
     """Describe an invitation in a list: for a run that is over, its steps are left out."""
-    return summary(opened, request) | {"steps": _steps(opened, request) if request.state != "ended" else []}
+    steps = _steps(opened, request) if request.state != "ended" else []
+    return summary(opened, request) | {"steps": steps, "engine": _engine(opened, request, steps)}
 
 
 def summary(opened: OpenHome, request: Request) -> dict[str, Any]:
@@ -161,6 +164,7 @@ def in_words(facts: dict[str, Any]) -> Iterator[str]:
     yield f"  your data   {facts['dataset'] or 'none: no data set of yours has this schema'}"
     yield from _about_parties(facts)
     yield from _about_steps(facts["steps"])
+    yield from _about_engine(facts.get("engine"))
     yield from _about_money(facts)
     for reason in facts["reasons"]:
         yield f"  {facts['verdict']:10}  {reason}"
@@ -228,7 +232,16 @@ def _step(terms: Terms, me: int, index: int, found: StepForecast) -> dict[str, A
         "bytes": found.bytes_per_party,
         "price": str(step.charge(me)),
         "picks": stage_of(terms, step).most_choices(terms, me) if step.charge(me) else 0,
+        "scans": most_scans(terms, step, me, found.tables),
     }
+
+
+def _engine(opened: OpenHome, request: Request, steps: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The engine that counts the rows, and how often it reads them at most; None if they are counted here."""
+    dataset = opened.settings.datasets.get(request.dataset or "")
+    if dataset is None or not dataset.engine or not steps:
+        return None
+    return {"shown": dataset.engine_shown, "scans": sum(step["scans"] for step in steps)}
 
 
 def _ending(facts: dict[str, Any]) -> str:
@@ -253,6 +266,11 @@ def _about_steps(steps: list[dict[str, Any]]) -> Iterator[str]:
     for step in steps:
         what = f"{step['picks']} picks" if step["picks"] else f"{step['tables']:,}"
         yield f"  {step['step']:20} {what:>8} {step['cells']:>12,} {step['bytes']:>12,}   {amount(step['price'])}"
+
+
+def _about_engine(engine: dict[str, Any] | None) -> Iterator[str]:
+    if engine is not None:
+        yield f"  counted     in {engine['shown']}, by at most {engine['scans']:,} scans; no row comes here"
 
 
 def _about_money(facts: dict[str, Any]) -> Iterator[str]:

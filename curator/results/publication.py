@@ -233,6 +233,7 @@ def _manifest(
                 delta=spent_delta(replies, member.name),
                 exchange_key=state.acceptances[number].exchange_key,
                 acceptance=state.acceptances[number].signature,
+                engine=state.acceptances[number].engine,
                 receipts=tuple(_receipt(reply) for reply in replies if reply.party == member.name),
             )
             for number, member in enumerate(terms.plan.members)

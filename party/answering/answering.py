@@ -7,18 +7,19 @@ checked against plan and schedule and priced by the party's own terms. Then the 
 computed. One transaction writes charge, bytes and kept state. Only then may anything leave.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from crypto.paillier.public import SMALLEST_BITS
 from crypto.randomness import Stream
-from party.answering import frozen_rows, saved_state
+from party.answering import run_rows, saved_state
 from party.answering.audit_trail import AuditTrail
 from party.answering.essentials import kept_of
 from party.answering.invitation import JOINING, check_people, examined, loaded, place_in
 from party.answering.mistakes import accused_by, no_task_stops_the_party
 from party.answering.outgoing import Outgoing, answer_of, refusal_of
 from party.answering.refusals import LONGEST_REASON
+from party.answering.run_rows import Loaded
 from party.answering.saved_state import Kept
 from party.books.ledger import Request
 from party.books.ledger_tables import REFUSAL
@@ -37,8 +38,7 @@ from protocol.run.party import accept, answer, check
 from protocol.run.task_cost import task_cost
 from protocol.secure_sum.sums import PartySums
 from protocol.stages.registry import stage_of
-from protocol.tables.counting import Rows
-from protocol.tables.domain import Codes
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.schema import Schema
 
 _UNFIT = "its table cannot be read or does not fit the schema; its data owner finds out why with `subn-party check`"
@@ -52,7 +52,7 @@ class _Joined:
     """A run in which this party takes part, after its last answer."""
 
     terms: Terms = field(repr=False)
-    rows: Rows
+    rows: AnyRows
     kept: Kept = field(repr=False)
 
 
@@ -126,25 +126,23 @@ class Answering:
     def tidy(self) -> None:
         """Remove rows of runs that a kill ended before they could be removed."""
         active = {request.plan_hash for request in self._ledger.requests("active")}
-        for file in self._opened.home.rows.glob("*"):
-            if file.suffix != ".rows" or file.stem not in active:  # a draft was left by a kill
-                file.unlink()
+        run_rows.tidy(self._opened, active)
 
     # The invitation
 
     def _invited(self, task: Invitation, data: bytes) -> Outgoing | None:
         run, asked = task.proposal.run, digest(data)
-        request, stored, codes = self._ledger.request(run), self._ledger.answered(run, JOINING), None
+        request, stored, table = self._ledger.request(run), self._ledger.answered(run, JOINING), None
         try:
             if request is None or request.plan_hash != task.plan:
-                request, codes = self._judged(task, len(data), asked)
+                request, table = self._judged(task, len(data), asked)
             if stored is not None and stored.request_digest != asked:
                 raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
-            return self._answer_invitation(request, codes)
+            return self._answer_invitation(request, table)
         except (AnsweredOtherwise, OutOfTurn) as error:
             return self._object(run, self._ledger.request(run), (task.plan, task.step), error)
 
-    def _judged(self, task: Invitation, size: int, asked: str) -> tuple[Request, Sequence[Codes] | None]:
+    def _judged(self, task: Invitation, size: int, asked: str) -> tuple[Request, Loaded | None]:
         """Judge a new invitation by the policy, log the verdict, then keep it; a kill in between logs it twice.
 
         The table behind the verdict is returned too, so that joining at once need not read it a second time. For a run
@@ -167,10 +165,10 @@ class Answering:
             invitation=asked,
             **self._opened.paying(found.dataset),
         )
-        return request, found.codes
+        return request, found.table
 
-    def _answer_invitation(self, request: Request, codes: Sequence[Codes] | None = None) -> Outgoing | None:
-        """Answer an invitation as the ledger says; `codes` is the table if it has just been read."""
+    def _answer_invitation(self, request: Request, table: Loaded | None = None) -> Outgoing | None:
+        """Answer an invitation as the ledger says; `table` is given if it has just been read."""
         stored = self._stored(request, JOINING)
         if stored is not None or request.state == "asked":
             return stored
@@ -180,23 +178,23 @@ class Answering:
         try:
             if request.state == "refused":
                 raise PolicyRefusal(_why_refused(request))
-            return self._join(request, asked, codes)
+            return self._join(request, asked, table)
         except DataError:
             # Privacy: only the data owner may know where a table does not fit; `subn-party check` tells.
             return self._decline(request, JOINING, asked, PolicyRefusal(_UNFIT))
         except (PlanError, PolicyRefusal) as error:
             return self._decline(request, JOINING, asked, error)
 
-    def _join(self, request: Request, asked: str, codes: Sequence[Codes] | None) -> Outgoing:
+    def _join(self, request: Request, asked: str, table: Loaded | None) -> Outgoing:
         """Set the whole price aside and freeze the rows, then accept."""
         terms, dataset = self._terms(request), request.dataset or ""
         self._trail.joining(request)
         me = place_in(self._opened, terms.plan)
         check_people(self._opened, dataset, terms, me)
-        codes = codes or loaded(self._opened, dataset, terms.agreed)
+        if table is None:
+            _, table = loaded(self._opened, dataset, terms.agreed)
         self._ledger.reserve(request.run, self._opened.account_of(dataset))
-        frozen_rows.freeze(self._opened.home.rows, terms.plan_hash, terms.agreed, codes)
-        rows = Rows(terms.finest.domain, terms.finest.encode(list(codes)))
+        rows = run_rows.begin(self._opened, dataset, terms, table)
         state, acceptance = accept(terms, me, self._opened.keys.identity, rows, self._stream, self._sums_of(terms, me))
         return self._record(request, asked, "joining", _Joined(terms, rows, Kept(state)), terms.steps[0], acceptance)
 
@@ -247,11 +245,11 @@ class Answering:
             terms = self._terms(request)
             me, own = place_in(self._opened, terms.plan), self._opened.keys.identity
             try:
-                codes = frozen_rows.thaw(self._opened.home.rows, terms.plan_hash, terms.agreed)
+                rows = run_rows.resume(self._opened, terms)
                 found = saved_state.from_bytes(kept, terms, me, own, self._stream, self._sums_of(terms, me))
             except Unreadable as error:
                 raise PolicyRefusal("this party cannot go on: the state that it kept of the run is damaged") from error
-            self._joined[request.run] = _Joined(terms, Rows(terms.finest.domain, terms.finest.encode(codes)), found)
+            self._joined[request.run] = _Joined(terms, rows, found)
         return self._joined[request.run]
 
     def _unread(self, run: str, asked: str, error: PeerError) -> Outgoing:
@@ -348,7 +346,7 @@ class Answering:
 
     def _forget(self, request: Request) -> None:
         self._joined.pop(request.run, None)
-        frozen_rows.forget(self._opened.home.rows, request.plan_hash)
+        run_rows.forget(self._opened, request.plan_hash)
 
 
 def _plan(request: Request) -> Plan:

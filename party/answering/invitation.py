@@ -3,7 +3,6 @@
 It does not know the ledger's requests or how an answer is made. It uses nothing of the rows but their number.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -11,6 +10,7 @@ from party import source
 from party.answering.mistakes import no_task_stops_the_party
 from party.answering.policy import Verdict, judge
 from party.answering.refusals import MOST_FRUITLESS, MOST_UNDECIDED, bounded
+from party.answering.run_rows import Loaded
 from party.errors import PolicyRefusal
 from party.home.home import OpenHome
 from party.home.settings import dataset_for
@@ -19,7 +19,6 @@ from protocol.messages.tasks import LARGEST_INVITATION, Invitation
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
-from protocol.tables.domain import Codes
 from protocol.tables.schema import Schema
 
 JOINING = "joining"
@@ -31,7 +30,7 @@ class Examined:
     price: Fraction
     delta: Fraction
     verdict: Verdict
-    codes: Sequence[Codes] | None = field(default=None, repr=False)  # the table, if the verdict rests on it
+    table: Loaded | None = field(default=None, repr=False)  # if the verdict rests on it
 
 
 def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -> Examined:
@@ -50,27 +49,27 @@ def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -
             terms = agree(task.proposal, schema, smallest_key)
         price, delta = terms.price(me), terms.delta(me)
         check_people(opened, dataset, terms, me)
-        codes = loaded(opened, dataset, terms.agreed)
-        _check_rows(terms, me, codes)
+        rows, table = loaded(opened, dataset, terms.agreed)
+        _check_rows(terms, me, rows)
         budget, rules = opened.budget(opened.account_of(dataset)), opened.settings
         is_fruitless = opened.ledger.fruitless() >= MOST_FRUITLESS
         verdict = judge(rules.policy, opened.peers, terms, me, budget, is_fruitless=is_fruitless)
         if verdict.decision == "ask" and len(opened.ledger.requests("asked")) >= MOST_UNDECIDED:
             raise PolicyRefusal(f"{MOST_UNDECIDED} requests wait for the data owner already: ask again later")
-        return Examined(dataset, price, delta, Verdict(verdict.decision, bounded(verdict.reasons)), codes)
+        return Examined(dataset, price, delta, Verdict(verdict.decision, bounded(verdict.reasons)), table)
     except (PlanError, SchemaError, PeerError, PolicyRefusal) as error:
         return Examined(dataset, price, delta, Verdict("refuse", bounded([str(error)])))
 
 
-def loaded(opened: OpenHome, dataset: str, schema: Schema) -> Sequence[Codes]:
-    """The data set's columns of codes.
+def loaded(opened: OpenHome, dataset: str, schema: Schema) -> tuple[int, Loaded]:
+    """The number of the data set's rows, and its columns of codes or its place in an engine.
 
     Privacy: only the data owner may know which value of which row does not fit; the refusal does not repeat it.
     """
     if dataset not in opened.settings.datasets:
         raise PolicyRefusal(f"this party no longer has the data set {dataset!r}")
     try:
-        return source.load(opened.home.path, opened.settings.datasets[dataset], schema, opened.keys.choosing)
+        return source.table(opened.home.path, opened.settings.datasets[dataset], schema, opened.keys.choosing)
     except DataError as error:
         raise PolicyRefusal(
             f"the table of {opened.curator.name} cannot be read under this schema; `subn-party check` shows its data "
@@ -129,10 +128,10 @@ def _schema_of(task: Invitation) -> Schema:
     return schema
 
 
-def _check_rows(terms: Terms, me: int, codes: Sequence[Codes]) -> None:
+def _check_rows(terms: Terms, me: int, rows: int) -> None:
     member = terms.plan.members[me]
-    if len(codes[0]) != member.rows:
+    if rows != member.rows:
         raise PlanError(
-            f"{member.name} holds {len(codes[0])} rows, the plan says {member.rows}: offer the data set again, then "
+            f"{member.name} holds {rows} rows, the plan says {member.rows}: offer the data set again, then "
             "ask for a new plan"
         )

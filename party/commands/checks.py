@@ -3,6 +3,7 @@
 It does not know the command line's words or how results are printed.
 """
 
+from math import comb
 from typing import Any
 
 from party import source, views
@@ -14,7 +15,10 @@ from party.home.home import OpenHome, open_home
 from party.home.layout import Home
 from party.home.settings import Dataset, schema_of
 from protocol.errors import DataError
+from protocol.run.scans import TO_JOIN
+from protocol.tables.any_rows import AT_ONCE
 from protocol.tables.attributes import quoted
+from protocol.tables.schema import Schema
 
 _MOST_SHOWN = 10  # bad values of each column and class
 _LONGEST_SHOWN = 80  # characters of a bad value
@@ -52,10 +56,12 @@ def checked(opened: OpenHome, name: str) -> dict[str, Any]:
     problems = [{"column": one.column, "what": one.what, "count": one.count} for one in found.problems]
     checked = {"fits": True, "why": "", "rows": found.rows, "schema": schema.hash, "problems": problems}
     checked |= {"read": found.how, "persons": persons_in_words(dataset, found)}
+    if dataset.engine:
+        checked["engine"] = engine_in_words(dataset, schema)
     if found.rows and not problems:  # no rule is needed, so the table need not be read a second time
         return checked
     try:
-        source.load(opened.home.path, dataset, schema, opened.keys.choosing, reading_line())
+        source.table(opened.home.path, dataset, schema, opened.keys.choosing, reading_line())
     except DataError as error:
         checked |= {"fits": False, "why": str(error)}
     return checked
@@ -77,13 +83,23 @@ def persons_in_words(dataset: Dataset, found: source.Findings) -> str:
     )
 
 
+def engine_in_words(dataset: Dataset, schema: Schema) -> str:
+    """Say where rows are counted, and what a run costs there."""
+    pairs = comb(len(schema.names), 2)
+    return (
+        f"counted in {dataset.engine_shown}, no row comes here; a run reads the table {TO_JOIN - 1} times, to examine "
+        f"and to code it, then only its codes: once for up to {AT_ONCE} tables of a step, all {pairs:,} pairs by at "
+        f"most {-(-pairs // AT_ONCE) or 1} scans; the request of a run says how many scans it takes"
+    )
+
+
 def _check_lines(name: str, found: dict[str, Any]) -> list[str]:
     head = f"{name}: {found['rows']:,} rows" if "rows" in found else f"{name}:"
     read = [f"  read with {found['read']}: read so? {_HOW_TO_SAY}"] if found.get("read") else []
     problems = [
         f"  {one['count']:,} times in {one['column'] or 'whole rows'}: {one['what']}" for one in found["problems"]
     ]
-    lines = problems + read + ([f"  {found['persons']}"] if found.get("persons") else [])
+    lines = problems + read + [f"  {found[name]}" for name in ("persons", "engine") if found.get(name)]
     if not found["fits"]:
         return [
             f"{head} DO NOT FIT" if "rows" in found else f"{head} cannot be read",
@@ -103,7 +119,7 @@ def _offending(opened: OpenHome, name: str) -> list[str]:
         schema = schema_of(opened.home, name, dataset)
         cells = source.offending(opened.home.path, dataset, schema, _MOST_SHOWN)
     except (SettingsError, DataError):
-        return []  # `checked` says why
+        return []  # `checked` says why, or that the rows are in an engine
     shown = [
         f"  {place}{', column ' + quoted(cell.column) if cell.column else ''}: {cell.what}: {_short(cell.text)}"
         for place, cell in cells

@@ -23,6 +23,7 @@ from cryptography import x509
 
 from party import views
 from party.answering.refusals import MOST_FRUITLESS
+from party.answering.run_rows import left_behind
 from party.books.budget import added
 from party.commands.checks import checked
 from party.commands.line import Seams, call, curator_of
@@ -128,9 +129,17 @@ def _sources(home: Home) -> Iterator[Finding]:
             found = checked(opened, name)
             if found["fits"]:
                 yield Finding("source", "ok", f"{name}: {found['rows']:,} rows fit")
+                if "engine" in found:
+                    yield Finding("engine", "ok", f"{name}: {found['engine']}")
             else:
                 mend = "`subn-party check` shows all problems"
                 yield Finding("source", "bad", f"{name} does not fit: {' '.join(found['why'].splitlines())}", mend)
+
+        for name, table in left_behind(opened):
+            what = f"the table {table} of a run that is over is still in the engine of {name}"
+            yield Finding(
+                "engine", "warn", what, "it is removed at the next start; or remove it with the engine's tool"
+            )
 
 
 def _accounts(home: Home) -> Iterator[Finding]:

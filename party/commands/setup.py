@@ -221,7 +221,7 @@ def _standing(peer: dict[str, Any]) -> str:
 def _offer(opened: OpenHome, name: str, seams: Seams) -> dict[str, Any]:
     dataset = opened.settings.datasets[name]
     schema = schema_of(opened.home, name, dataset)
-    rows = len(source.load(opened.home.path, dataset, schema, opened.keys.choosing, reading_line())[0])
+    rows, _ = source.table(opened.home.path, dataset, schema, opened.keys.choosing, reading_line())
     bound = dataset.checked_bound
     call(curator_of(opened, seams), lambda line: line.offer(name, schema.to_json(), rows, bound))
     opened.audit.append("offered", dataset=name, schema=schema.hash)

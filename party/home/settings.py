@@ -55,6 +55,9 @@ class Peer(_Closed):
 class Dataset(_Closed):
     source: str = Field(min_length=1, repr=False)
     query: str | None = Field(default=None, min_length=1, repr=False)
+    engine: bool = False  # whether the database counts the rows itself, so that none comes here
+    # Where an engine keeps the tables of its runs: a schema or database of its own; None: where its URL leads.
+    snapshots: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$")] | None = None
     schema_file: Annotated[str, Field(min_length=1, alias="schema")]
     epsilon_total: Positive
     delta_total: Share = Fraction(0)
@@ -76,6 +79,12 @@ class Dataset(_Closed):
     @property
     def is_database(self) -> bool:
         return "://" in self.source
+
+    @property
+    def engine_shown(self) -> str:
+        """The engine as messages name it: without a user, a password and what follows the ?"""
+        scheme, _, rest = self.source.partition("://")
+        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 
     @property
     def is_parquet(self) -> bool:
@@ -110,6 +119,10 @@ class Dataset(_Closed):
             raise ValueError("query: is missing; a database needs the query whose rows are the table")
         if not self.is_database and self.query is not None:
             raise ValueError("query: is for databases only; this source is a file")
+        if self.engine and not self.is_database:
+            raise ValueError("engine: is for databases only; read a file by an engine's query, as with duckdb://")
+        if self.snapshots is not None and not self.engine:
+            raise ValueError("snapshots: is for engine = true only; leave it out")
         return self
 
 

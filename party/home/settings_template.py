@@ -17,6 +17,10 @@ TEMPLATE = Template("""\
 source = "patients.csv"         # .csv, .csv.gz, .xlsx (.xls, .ods), .parquet, or a database, such as
                                 # "postgresql+psycopg://user:password@host/db"
 # query = "SELECT * FROM patients WHERE consent"        # for a database, and only there
+# engine = true                 # the rows stay in the database, which counts them; for large tables in bigquery://,
+                                # clickhouse://, databricks://, duckdb://, postgresql://, snowflake://, spark:// and
+                                # trino://. The user needs to make tables there: the codes of a run, until it ends
+# snapshots = "scratch"         # the engine's schema or database for such tables, if not the one of the URL
 schema = "schema.json"          # the public schema, the same at every party
 epsilon_total = "4"             # the epsilon that all runs together may ever spend on this table
 # delta_total = "1e-8"          # the delta that all runs together may ever spend; without it, no run with a delta

@@ -39,6 +39,8 @@ Merging = Annotated[tuple[Merged, ...], FailFast()]
 Contributions = Annotated[tuple[bytes, ...], FailFast()]
 Tag = Annotated[bytes, Field(max_length=16)]
 RunKey = Annotated[bytes, Field(min_length=32, max_length=32)]  # a party's exchange key of this run alone, public half
+# Left out where it is empty, as in messages of programs that know no engines.
+Engine = Annotated[str, Field(pattern=r"^[a-z]{0,20}$", exclude_if=lambda name: not name)]
 
 
 class Message(Frozen):
@@ -67,6 +69,7 @@ class Acceptance(Message):
     exchange_key: RunKey
     signature: bytes  # under the plan's hash and the exchange key
     contributions: Contributions  # by recipient; empty for the party itself and where no group key is needed
+    engine: Engine = ""  # the kind of engine that counts this party's rows; empty: the party's own program
 
 
 class Keys(Frozen):

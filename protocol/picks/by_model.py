@@ -16,7 +16,7 @@ from protocol.model.growth import grown_cells
 from protocol.model.triangulation import TableGraph
 from protocol.options import Choice
 from protocol.picks.unlike_levels import distances, tolerance
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Variables
 
 Counts = NDArray[np.int64]
@@ -46,8 +46,8 @@ class Judge:
 
     def __init__(
         self,
-        rows: Rows,
-        reference: Rows,
+        rows: AnyRows,
+        reference: AnyRows,
         noise: float,
         matters: Callable[[Variables], bool] = lambda _variables: True,
     ) -> None:
@@ -78,7 +78,7 @@ class Judge:
         return np.array([self._scores[option] for option in options], dtype=np.int64)
 
 
-def gains(rows: Rows, reference: Rows, options: Sequence[Variables], noise: float) -> Counts:
+def gains(rows: AnyRows, reference: AnyRows, options: Sequence[Variables], noise: float) -> Counts:
     """The rows that the reference misplaces in each set's table, minus the rows still misplaced after measuring it.
 
     The first is half the distance to the nearest reference with other levels, in steps of the grid. The second follows

@@ -19,7 +19,7 @@ from crypto.sampling.choice import exponential_choice, permute_and_flip
 from protocol.network.parent_sets import Candidate
 from protocol.options import Choice
 from protocol.picks.scores import Scoring, scoring
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Domain
 
 Shape = tuple[int, int]  # codes of the child, cells of the parents
@@ -27,7 +27,7 @@ _CELLS_AT_ONCE = 1 << 22  # cells (32 MB) of the tables that are counted before 
 
 
 def choose(
-    rows: Rows,
+    rows: AnyRows,
     families: Sequence[Candidate],
     score: str,
     epsilon: Fraction,
@@ -58,7 +58,7 @@ def noise_costs(domain: Domain, families: Sequence[Candidate], rule: Scoring, no
     return np.rint(np.minimum(cells * noise / 2, 1.0) / float(rule.unit)).astype(np.int64)
 
 
-def family_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
+def family_scores(rows: AnyRows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
     """The score of every family; families that earlier picks have scored are not counted again."""
     known = [rows.remembered((rule.name, family)) for family in families]
     fresh = [place for place, value in enumerate(known) if value is None]
@@ -69,7 +69,8 @@ def family_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> N
     return scores
 
 
-def _fresh_scores(rows: Rows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
+def _fresh_scores(rows: AnyRows, families: Sequence[Candidate], rule: Scoring) -> NDArray[np.int64]:
+    rows.expect([(*parents, child) for child, parents in families])
     scores = np.zeros(len(families), dtype=np.int64)
     for piece in _pieces(rows.domain, families):
         for shape, places in piece.items():
@@ -92,11 +93,7 @@ def _pieces(domain: Domain, families: Sequence[Candidate]) -> Iterator[dict[Shap
     yield piece
 
 
-def _counts(rows: Rows, families: Sequence[Candidate], shape: Shape) -> NDArray[np.int64]:
+def _counts(rows: AnyRows, families: Sequence[Candidate], shape: Shape) -> NDArray[np.int64]:
     """Count the families' tables, in an array of shape (m, codes of the child, cells of the parents)."""
     sets = [(*parents, child) for child, parents in families]
-    if rows.has_bits(len(sets[0])):
-        tables = rows.bit_tables(np.array(sets))
-    else:
-        tables = np.array([table.ravel() for table in rows.tables(sets)])
-    return tables.reshape(len(sets), shape[1], shape[0]).transpose(0, 2, 1)
+    return rows.flat_tables(sets).reshape(len(sets), shape[1], shape[0]).transpose(0, 2, 1)

@@ -15,7 +15,7 @@ from crypto.signing import SigningKey, sign, verify
 from protocol.errors import ManifestError, OperatorError
 from protocol.exact import Exact, Hash, canonical_json
 from protocol.messages.signatures import ACCEPTANCE_CONTEXT, RECEIPT, acceptance_text, receipt_text_of_digest
-from protocol.messages.tasks import RunKey
+from protocol.messages.tasks import Engine, RunKey
 from protocol.outside_json import LARGEST_FILE, complaint, read_as
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
@@ -42,6 +42,7 @@ class PartyRecord(Frozen):
     delta: Exact = Fraction(0)  # spent
     exchange_key: RunKey
     acceptance: bytes  # the party's signature under the plan's hash and its exchange key of the run
+    engine: Engine = ""  # that counted its rows, as the party says; empty: its own program
     receipts: tuple[Receipt, ...]
 
 

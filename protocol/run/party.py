@@ -1,6 +1,6 @@
 """A party's state machine of a run: acceptance of the plan, checks of tasks, and answers.
 
-It does not know sockets, storage or clocks; rows are given as `Rows`, and randomness as a stream.
+It does not know sockets, storage or clocks; rows are given as `AnyRows`, and randomness as a stream.
 
 The caller is responsible for the order of effects (docs/protocol.md, section 6): `check` a task, charge its step, then
 `answer` it. Store the new state before the reply leaves, and never answer twice from the same state
@@ -23,12 +23,12 @@ from protocol.secure_sum.keys import group_contributions
 from protocol.secure_sum.sums import PartySums
 from protocol.stages.party_state import PartyState
 from protocol.stages.registry import stage_of
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.found_edges import problem_of
 
 
 def accept(
-    terms: Terms, me: int, identity: Identity, rows: Rows, stream: Stream, sums: PartySums | None = None
+    terms: Terms, me: int, identity: Identity, rows: AnyRows, stream: Stream, sums: PartySums | None = None
 ) -> tuple[PartyState, Acceptance]:
     """Join a run whose terms this party has checked and wants. `sums` replaces the cryptography in experiments."""
     member = terms.plan.members[me]
@@ -44,7 +44,12 @@ def accept(
     key = state.run_key.public
     signature = sign(identity.signing, ACCEPTANCE_CONTEXT, acceptance_text(terms.plan_hash, key))
     return state, Acceptance(
-        plan=terms.plan_hash, step="joining", exchange_key=key, signature=signature, contributions=contributions
+        plan=terms.plan_hash,
+        step="joining",
+        exchange_key=key,
+        signature=signature,
+        contributions=contributions,
+        engine=rows.engine,
     )
 
 
@@ -76,7 +81,7 @@ def check(state: PartyState, task: Task) -> Checked:
     return Checked(step, task)
 
 
-def answer(state: PartyState, checked: Checked, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+def answer(state: PartyState, checked: Checked, rows: AnyRows, stream: Stream) -> tuple[PartyState, Reply]:
     """Answer a task whose step has been charged."""
     step = checked.step
     assert step == state.due, "checked in another state"

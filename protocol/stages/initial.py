@@ -6,6 +6,7 @@ It does not know what the network is used for.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 from crypto.randomness import Stream
 from protocol.messages.tasks import Place, Placed, Reply, Task
@@ -29,7 +30,7 @@ from protocol.stages.picking import (
     pick_by_score,
     wire_families,
 )
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Variables
 
 
@@ -61,17 +62,27 @@ class Initial(Picks):
         assert isinstance(task, Place)
         check_place(state, step, task, sum(state.terms.plan.picks[: state.me]))
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         assert isinstance(task, Place)
         terms, before = state.terms, families_of(task)
         picks = terms.plan.picks[state.me]
         if terms.plan.picks_pairs:
             found = first_variable(terms, before, picks, stream)
             judge, options = judge_of(state, step, task, rows), _tree_options(terms, before)
+            _expect_pairs(rows.over(terms.domain.with_merged(task.merged)), before, found)
             found = pick_by_model(terms, judge, found, picks, step.budget, options, stream)
         else:
             found = pick_by_score(terms, before, picks, step.budget, terms.limits, rows, stream)
         return state, Placed(plan=terms.plan_hash, step=step.name, families=wire_families(found))
+
+
+def _expect_pairs(rows: AnyRows, before: Sequence[Family], found: Sequence[Family]) -> None:
+    """Announce every pair that a pick of this step may offer: one of its variables is not placed yet."""
+    placed, coarse = {family.child for family in (*before, *found)}, rows.domain.coarsest(range(rows.domain.count))
+    pairs = [pair for pair in combinations(range(rows.domain.count), 2) if not placed.issuperset(pair)]
+    rows.expect([(coarse[one], coarse[other]) for one, other in pairs])
 
 
 def _tree_options(terms: Terms, before: Sequence[Family]) -> Options:

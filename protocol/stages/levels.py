@@ -22,7 +22,7 @@ from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.picked_tables import coming_noise
 from protocol.stages.planned_pass import PlannedPass
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Domain, Merged, Variables
 from protocol.tables.marginal import Table
 from protocol.views.cover import Cover
@@ -56,7 +56,7 @@ class Levels(PlannedPass):
         cells, rates = zip(*self.parts(terms, step), strict=True)
         return Layout(cells, rates, rows)
 
-    def counted(self, terms: Terms, rows: Rows, tables: Sequence[Variables]) -> Vector:
+    def counted(self, terms: Terms, rows: AnyRows, tables: Sequence[Variables]) -> Vector:
         return joined(
             [
                 counts if (wavelet := terms.wavelets.get(variable)) is None else wavelet.tree.coefficients(counts)

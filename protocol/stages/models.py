@@ -25,7 +25,7 @@ from protocol.stages.picking import checked_families, family_bytes, pick_by_scor
 from protocol.stages.stage import Stage
 from protocol.stages.sum_pass import counts_of
 from protocol.stages.task_checks import check_range
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.marginal import Table
 
 
@@ -86,7 +86,7 @@ class Models(Stage):
         """Accept every task: it holds nothing but the step, so there is nothing to refuse."""
 
     def answer(
-        self, state: PartyState, step: Step, _task: Task, rows: Rows, stream: Stream
+        self, state: PartyState, step: Step, _task: Task, rows: AnyRows, stream: Stream
     ) -> tuple[PartyState, Reply]:
         terms, limits = state.terms, state.terms.local_limits(state.me)
         budget = terms.plan.alone(terms.plan.split[0])

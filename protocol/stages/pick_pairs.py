@@ -31,7 +31,7 @@ from protocol.stages.picking import (
     pick_by_model,
     wire_families,
 )
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Variables
 
 
@@ -65,7 +65,9 @@ class PickPairs(Picks):
         assert isinstance(task, Place)
         check_place(state, step, task, state.terms.domain.count)
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         assert isinstance(task, Place)
         judge, options = judge_of(state, step, task, rows), self.options(state.terms, step, task, rows.count)
         picks = state.terms.plan.further[state.me]

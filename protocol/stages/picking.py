@@ -24,7 +24,7 @@ from protocol.stages.picked_tables import coming_noise
 from protocol.stages.reference_rows import guide_problem, reference_of
 from protocol.stages.stage import Stage
 from protocol.stages.task_checks import check_merged
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Variables
 
 Options = Callable[[Sequence[Family]], Sequence[Variables]]  # the options that remain after these picks
@@ -147,7 +147,7 @@ def pick_by_score(
     picks: int,
     budget: Fraction,
     limits: Limits,
-    rows: Rows,
+    rows: AnyRows,
     stream: Stream,
 ) -> list[Family]:
     """Pick `picks` more families: the very first variable at random, every other family by a private choice."""
@@ -163,7 +163,7 @@ def pick_by_score(
     return found
 
 
-def judge_of(state: PartyState, step: Step, task: Place, rows: Rows) -> Judge:
+def judge_of(state: PartyState, step: Step, task: Place, rows: AnyRows) -> Judge:
     """The judge of score M, which compares the party's rows with rows of the model in the task."""
     terms = state.terms
     own = rows.over(terms.domain.with_merged(task.merged))

@@ -20,7 +20,7 @@ from protocol.privacy.layout import Layout
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Domain, Merged, Variables
 
 
@@ -128,5 +128,7 @@ class Stage(ABC):
         """Refuse tasks that the plan does not allow, before anything is charged or read."""
 
     @abstractmethod
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         """Answer a task that has been checked and charged; only here are rows read."""

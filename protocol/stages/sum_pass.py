@@ -26,7 +26,7 @@ from protocol.stages.knowledge import Knowledge
 from protocol.stages.party_state import PartyState
 from protocol.stages.stage import Stage
 from protocol.stages.task_checks import check_tables, refuse_masked
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Domain, FoundEdges, Merged, Variables
 from protocol.tables.marginal import Table
 
@@ -97,7 +97,7 @@ class SumPass(Stage):
         parts = zip(layout.split(totals), (variances[rate] for rate in layout.rates), strict=True)
         return self.told(terms, self.tables(terms, step, known), domain, list(parts))
 
-    def counted(self, _terms: Terms, rows: Rows, tables: Sequence[Variables]) -> Vector:
+    def counted(self, _terms: Terms, rows: AnyRows, tables: Sequence[Variables]) -> Vector:
         """The numbers of a party's rows that the pass adds up, part after part of its layout."""
         return joined([table.ravel() for table in rows.tables(tables)])
 
@@ -115,7 +115,9 @@ class SumPass(Stage):
         refuse_masked(step, task)
         check_tables(state.terms, step, task, self.limits(state.terms))
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         assert isinstance(task, Count)
         terms, state = state.terms, _with_sums(state, step, task, stream)
         assert state.sums is not None
@@ -140,7 +142,7 @@ def _with_sums(state: PartyState, step: Step, task: Count, stream: Stream) -> Pa
     return replace(state, sums=selected_sums(state.pair_keys, state.share, task.keys, stream))
 
 
-def counts_of(rows: Rows, tables: Sequence[Variables]) -> Vector:
+def counts_of(rows: AnyRows, tables: Sequence[Variables]) -> Vector:
     return joined([table.ravel() for table in rows.tables(tables)])
 
 

@@ -66,7 +66,7 @@ class Coder:
         self._source = source
         self._place = place
         self._readers = [FieldReader(attribute, decimal) for attribute in schema.attributes]
-        self._replacements = [_replacements(attribute, out_of_range) for attribute in schema.attributes]
+        self._replacements = [replacements(attribute, out_of_range) for attribute in schema.attributes]
         if not isinstance(out_of_range, str) and (unknown := sorted(out_of_range.keys() - set(schema.names))):
             raise OperatorError(
                 f"The schema has no attribute {quoted(unknown[0])}, for which a rule is given; correct the name."
@@ -190,7 +190,7 @@ def labels(schema: Schema, codes: Sequence[Codes], stream: Stream) -> list[TextC
     return [attribute.texts(column, stream) for attribute, column in columns]
 
 
-def _replacements(attribute: AttributeBase, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
+def replacements(attribute: AttributeBase, out_of_range: Rule | Mapping[str, Rule]) -> dict[int, int]:
     """The code that replaces each class of bad value, by the data owner's rule."""
     for_all = isinstance(out_of_range, str)
     rule = out_of_range if isinstance(out_of_range, str) else out_of_range.get(attribute.name, "refuse")

@@ -8,27 +8,26 @@ beside their columns (1 byte per code up to 256 codes); with so many rows a tabl
 domains are also kept bit-packed (`protocol.tables.bit_counting`). No operation depends on the values in the rows.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protocol.errors import DataError
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.bit_counting import BitColumns
 from protocol.tables.domain import Codes, Domain, FoundEdges, Variables, bins_of
 
 _ROWS_AT_ONCE = 1 << 16
-_REMEMBERED = 1 << 19  # scores, a few hundred bytes each
 COUNTED_CELLS = 1 << 21  # of tables that are kept, 8 bytes each
 
 
-class Rows:
+class Rows(AnyRows):
     """Coded columns of the base variables. The rows are private data and are never printed."""
 
     def __init__(self, domain: Domain, columns: Sequence[Codes]) -> None:
         _check(domain, columns)
-        self.domain = domain
-        self.count = len(columns[0])
+        super().__init__(domain, len(columns[0]))
         self._columns = tuple(columns)
         binary = domain.is_binary and domain.count == len(domain.variables)
         self._bits = BitColumns(columns, self.count) if binary else None
@@ -37,7 +36,6 @@ class Rows:
             for index, variable in enumerate(domain.variables)
             if variable.groups is not None
         }
-        self._scores: dict[Hashable, int] = {}
         self._divided: tuple[FoundEdges, Rows] | None = None
         self._wider: Rows | None = None
         self._counted: dict[Variables, NDArray[np.int64]] = {}
@@ -59,13 +57,6 @@ class Rows:
             self._divided = edges, Rows(domain, columns)
         return self._divided[1]
 
-    def __repr__(self) -> str:
-        return f"Rows({self.count} rows of {self.domain.count} variables)"
-
-    def table(self, variables: Variables) -> NDArray[np.int64]:
-        """Count the rows with each combination of codes; the table has one axis per variable."""
-        return self.tables([variables])[0]
-
     def tables(self, several: Sequence[Variables]) -> list[NDArray[np.int64]]:
         """Count one table for each entry, faster if neighbouring entries begin with the same variables."""
         tables: dict[int, NDArray[np.int64]] = {}
@@ -76,6 +67,11 @@ class Rows:
             tables.update(zip(places, counted, strict=True))
         return [tables[place] for place in range(len(several))]
 
+    def flat_tables(self, several: Sequence[Variables]) -> NDArray[np.int64]:
+        if not self.has_bits(len(several[0])):
+            return super().flat_tables(several)
+        return self.bit_tables(np.array(several)).reshape(len(several), -1)
+
     def has_bits(self, size: int) -> bool:
         """Whether `bit_tables` can count sets of `size` variables."""
         return size > 0 and self._bits is not None and self._bits.handles(size)
@@ -84,14 +80,6 @@ class Rows:
         """Count the table of every row of `sets`, for binary variables only: one array of shape (m, 2, ..., 2)."""
         assert self._bits is not None
         return self._bits.tables(sets)
-
-    def remembered(self, key: Hashable) -> int | None:
-        """The score that was stored under this key, if any. It stays valid, because rows never change."""
-        return self._scores.get(key)
-
-    def remember(self, key: Hashable, score: int) -> None:
-        if len(self._scores) < _REMEMBERED:
-            self._scores[key] = score
 
     def _once_counted(self, several: Sequence[Variables]) -> list[NDArray[np.int64]]:
         """Count tables of which many are asked for again: in a run's later steps, or with the variables in other order.

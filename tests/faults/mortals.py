@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from curator.results import publication
-from party.answering import answering
+from party.answering import frozen_rows
 from party.answering.answering import Answering
 from party.books.audit import Audit
 from party.books.ledger import Ledger
@@ -148,8 +148,8 @@ class World:
         for name in ("write_table", "write_file"):
             monkeypatch.setattr(publication, name, partial(fate.around, CURATOR, getattr(publication, name)))
         self._now = ""
-        freeze = answering.frozen_rows.freeze
-        monkeypatch.setattr(answering.frozen_rows, "freeze", lambda *what: fate.around(self._now, freeze, *what))
+        freeze = frozen_rows.freeze
+        monkeypatch.setattr(frozen_rows, "freeze", lambda *what: fate.around(self._now, freeze, *what))
         self.parties = [MortalParty(self, home, number) for number, home in enumerate(homes)]
 
     def _watch(self) -> None:

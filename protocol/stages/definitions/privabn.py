@@ -20,7 +20,7 @@ from protocol.stages.definitions.privbayes import PrivBayes
 from protocol.stages.initial import Initial, initial_steps
 from protocol.stages.party_state import PartyState
 from protocol.stages.picking import families_of, first_variable, wire_families
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 
 
 class PrivAbn(PrivBayes):
@@ -43,7 +43,9 @@ class Growth(Initial):
     def most_choices(self, terms: Terms, party: int) -> int:
         return most_choices(terms, party)
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         assert isinstance(task, Place)
         terms, before = state.terms, families_of(task)
         picks = terms.plan.picks[state.me]
@@ -77,7 +79,7 @@ def noise_of_cell(terms: Terms) -> float:
     return plan.definition.mean_size(plan.noise_mode.retained_variance(rate)) / plan.total_rows
 
 
-def _grown(terms: Terms, placed: Sequence[int], rows: Rows, epsilon: Fraction, stream: Stream) -> Candidate:
+def _grown(terms: Terms, placed: Sequence[int], rows: AnyRows, epsilon: Fraction, stream: Stream) -> Candidate:
     """Place one variable, and add parents to it until to stop is chosen or nothing more is admitted.
 
     Where no family may have a parent, the next variable is placed without reading rows.

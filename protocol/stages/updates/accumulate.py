@@ -24,7 +24,7 @@ from protocol.stages.sum_pass import counts_of
 from protocol.stages.task_checks import check_range, check_tables, refuse_masked
 from protocol.stages.updates.frontier import FrontierUpdate
 from protocol.stages.updates.rule import UpdateRule
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.marginal import Table
 
 
@@ -89,7 +89,9 @@ class OwnUpdate(FrontierUpdate):
         check_tables(state.terms, step, task, self.limits(state.terms))
         refuse_masked(step, task)
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         assert isinstance(task, Count)
         layout = self.layout(state.terms, step, task.tables, rows.count)
         noisy = counts_of(rows, task.tables) + full_noise(state.terms.plan.definition, layout, stream)

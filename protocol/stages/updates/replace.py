@@ -26,7 +26,7 @@ from protocol.stages.sum_pass import asked, counts_of
 from protocol.stages.task_checks import check_range, check_tables, refuse_masked
 from protocol.stages.updates.accumulate import OwnUpdate
 from protocol.stages.updates.rule import UpdateRule
-from protocol.tables.counting import Rows
+from protocol.tables.any_rows import AnyRows
 from protocol.tables.domain import Variables
 from protocol.tables.marginal import Table
 
@@ -110,14 +110,16 @@ class ReplacingUpdate(OwnUpdate):
         if list(task.masked) != sorted(set(task.masked)) or any(i >= len(task.tables) for i in task.masked):
             raise FailedCheck(CURATOR, f"names tables to mask in {step.name!r} that cannot be masked")
 
-    def answer(self, state: PartyState, step: Step, task: Task, rows: Rows, stream: Stream) -> tuple[PartyState, Reply]:
+    def answer(
+        self, state: PartyState, step: Step, task: Task, rows: AnyRows, stream: Stream
+    ) -> tuple[PartyState, Reply]:
         if isinstance(task, TakeBack):
             return _take_back(state, step, task)
         assert isinstance(task, Count)
         return self._deliver(state, step, task, rows, stream)
 
     def _deliver(
-        self, state: PartyState, step: Step, task: Count, rows: Rows, stream: Stream
+        self, state: PartyState, step: Step, task: Count, rows: AnyRows, stream: Stream
     ) -> tuple[PartyState, Reply]:
         """The party's own tables; tables that continue are masked until the predecessor's noise is taken out."""
         layout = self.layout(state.terms, step, task.tables, rows.count)

@@ -26,6 +26,7 @@ OWN = {
     "curator/store/single_writer.py": "the note of who serves the database",
     "party/answering/answering.py": "stored plans",
     "party/answering/frozen_rows.py": "frozen rows in the home",
+    "party/answering/run_rows.py": "the note of a run's table in an engine, in the home",
     "party/answering/saved_state.py": "the kept state of a run",
     "party/books/audit.py": "the audit log in the home",
     "party/books/ledger_tables.py": "stored reasons",
