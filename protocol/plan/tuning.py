@@ -20,7 +20,7 @@ Shares = tuple[Fraction, ...]
 # Thresholds of blur: the share of the rows that noise misplaces in a typical pair's table, if one table per variable is
 # counted.
 _POOR = 0.063
-_TOO_POOR_FOR_ROUNDS = 0.105  # with zcdp; not measured above
+_RICH_IN_ROUNDS, _TOO_POOR_FOR_ROUNDS = 0.035, 0.105  # with zcdp; not measured above
 _BLUR_OF_ONE_EACH, _BLUR_IN_ROUNDS = 0.02, 0.033  # with which as many further pairs are counted as there are variables
 _ROOMY, _ROOMY_IN_ROUNDS = 0.031, 0.045  # for a model of very many numbers
 _LARGEST_PAIR = 16  # cells; with larger pairs views cannot pay, and the search for them would take long
@@ -162,7 +162,8 @@ def _in_rounds(blur: float, count: int, rows: Sequence[int]) -> Tuning:
     if blur > _POOR:
         shares, further, rounds = _shares(7, 2, 6, 5), count // 3, 1
     else:
-        shares, further, rounds = _shares(5, 2, 8, 5), _further(count, blur, _BLUR_IN_ROUNDS), 2
+        shares, rounds = _shares(5, 2, 8, 5) if blur > _RICH_IN_ROUNDS else _shares(2, 2, 10, 6), 2
+        further = _further(count, blur, _BLUR_IN_ROUNDS)
     often = "" if rounds == 1 else f" in each of {rounds} rounds"
     why = f"{_blurs(blur)}, little enough for a tree of pairs and {further} further pairs{often}"
     return Tuning("single", shares, proportional_counts(further, rows), why, rounds)
