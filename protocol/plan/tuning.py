@@ -160,9 +160,9 @@ def _parts_for_views(count: int, budget: Fraction, definition: PrivacyDefinition
 def _in_rounds(blur: float, count: int, rows: Sequence[int]) -> Tuning:
     """Division for zcdp, whose noise grows only with the root of the number of parts, so that more rounds pay."""
     if blur > _POOR:
-        shares, further, rounds = _shares(5, 2, 7, 6), count // 3, 1
+        shares, further, rounds = _shares(7, 2, 6, 5), count // 3, 1
     else:
-        shares, rounds = _shares(3, 2, 9, 6) if blur > _RICH_IN_ROUNDS else _shares(2, 2, 10, 6), 2
+        shares, rounds = _shares(5, 2, 8, 5) if blur > _RICH_IN_ROUNDS else _shares(2, 2, 10, 6), 2
         further = _further(count, blur, _BLUR_IN_ROUNDS)
     often = "" if rounds == 1 else f" in each of {rounds} rounds"
     why = f"{_blurs(blur)}, little enough for a tree of pairs and {further} further pairs{often}"

@@ -60,7 +60,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "jtree": {"method": "jtree", "split": (Fraction(3, 2),) * 2},
     "dp-ccbn": {"method": "dp-ccbn", "split": (Fraction(3, 2),) * 2, "score": "R"},
     "guided": {"method": "guided", "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
-    "sets of three": {"method": "guided", "ways": 3, "split": (Fraction(3, 4),) * 4, "further": (1, 1), "rounds": 1},
+    "sets of three": {
+        "method": "guided",
+        "ways": 3,
+        "target": "a",
+        "split": (Fraction(3, 4),) * 4,
+        "further": (1, 1),
+        "rounds": 1,
+    },
     "turns": {"update": "turns"},
 }
 

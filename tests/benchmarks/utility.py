@@ -241,7 +241,9 @@ def _central(book: Book) -> Iterator[str]:
         "The columns of AIM, MST and PrivBayes are not from here: the first two were measured elsewhere with the "
         "package `mbi`, one to three seeds, the third is the better of two packages. They promise (epsilon, 10^-9), "
         "and so does dp-subn with zcdp; pure epsilon is more, and so is a promise that holds although one party is "
-        "curious."
+        "curious. AIM and MST count a person as protected if nobody can tell whether the row is there; dp-subn if "
+        "nobody can tell which values it holds, as the number of rows is public. At the same epsilon this takes noise "
+        "of twice the variance in every count (in `federations.md`: both with the same noise)."
     )
     ours = ["one insider, pure", "none, pure", "one insider, zcdp", "none, zcdp"]
     yield _table(["data", "epsilon", *ours, *ELSEWHERE, "none, zcdp / AIM"], rows)

@@ -55,6 +55,22 @@ def test_no_neighbour_of_any_small_table_moves_a_score_further_than_its_sensitiv
     assert most > sensitivity(3) * 0.4  # the bound is no larger than it has to be
 
 
+def test_no_neighbour_moves_the_halved_score_of_a_set_without_target_further_than_the_sensitivity():
+    """All tables of two rows, with every other value of one of them; the target is the first variable."""
+    targeted = {
+        cells: Judge(rows_of(cells), REFERENCES[0], 0.4, lambda variables: 0 in variables).scores(OPTIONS)
+        for cells in itertools.combinations_with_replacement(CELLS, 2)
+    }
+    moved = [
+        np.abs(scores - targeted[tuple(sorted((kept, other)))])
+        for cells, scores in targeted.items()
+        for kept, other in itertools.product(cells, CELLS)
+    ]
+    assert np.max(moved) <= sensitivity(2)
+    without = [place for place, option in enumerate(OPTIONS) if len(option) > 1 and 0 not in option]
+    assert np.max(moved, axis=0)[without].max() <= sensitivity(2) / 2 + 1
+
+
 @given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=40), st.sampled_from(CELLS), st.sampled_from(NOISES))
 @settings(deadline=None, max_examples=examples(100))
 def test_random_tables_keep_sensitivity_and_span(cells, other, noise):

@@ -1,6 +1,9 @@
 """No changed row moves a score further than its sensitivity, and no score leaves its span."""
 
+from itertools import combinations_with_replacement
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,3 +39,18 @@ def test_one_row_moves_no_score_further_than_its_sensitivity(tables):
         scores = rule.scores(tables)
         assert np.abs(scores - scores[0]).max() <= rule.sensitivity
         assert scores.max() - scores.min() <= rule.span(tables.shape[1])
+
+
+@pytest.mark.parametrize(("child", "parents", "rows"), [(2, 2, 7), (2, 3, 5), (3, 2, 5), (3, 3, 3), (2, 2, 1)])
+def test_no_neighbour_of_any_small_table_moves_a_score_further_than_its_sensitivity(child, parents, rows):
+    """All tables of so many rows, and every pair of them that differs in one row."""
+    cells = child * parents
+    filled = [np.bincount(one, minlength=cells) for one in combinations_with_replacement(range(cells), rows)]
+    tables = np.array(filled, dtype=np.int64)
+    one, other = np.nonzero(np.abs(tables[:, np.newaxis] - tables).sum(axis=2) == 2)
+    domain = Domain.of_sizes([2, 2] if cells == 4 else [3, 3])
+    for name in (score.name for score in SCORES.values() if cells == 4 or not score.needs_bits):
+        rule = scoring(name, rows, domain)
+        scores = rule.scores(tables.reshape(-1, child, parents))
+        assert np.abs(scores[one] - scores[other]).max() <= rule.sensitivity
+        assert scores.max() - scores.min() <= rule.span(child)

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from curator.experiments.evaluation import evaluate
-from tests.benchmarks.utility_data import DATA, evaluation_of, tasks_of
+from tests.benchmarks.utility_data import evaluation_of, source_of, tasks_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def measure(python: Path, one: dict[str, Any]) -> dict[str, Any]:
-    source = DATA[one["data"]]
+    source = source_of(one["data"])
     with TemporaryDirectory() as folder:
         out = Path(folder) / "synthetic.csv"
         options = {name: one[name] for name in ("method", "epsilon", "delta", "seed")}
