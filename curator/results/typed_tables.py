@@ -22,7 +22,7 @@ from protocol.tables.text_column import TextColumn
 
 _MOST_DIGITS = 38  # of a decimal number in Parquet
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
-_GROUP_ROWS = 1 << 18  # of a row group, which readers take in at once
+GROUP_ROWS = 1 << 18  # of a row group, which readers take in at once
 _BLOCK = 1 << 19  # bytes of CSV that are read at once
 pa.set_memory_pool(pa.system_memory_pool())  # gives back what it no longer needs, and shares with Python
 
@@ -39,7 +39,7 @@ def parquet_pieces(schema: Schema, batches: Iterable[Any]) -> Iterator[bytes]:
                 for attribute, column in zip(schema.attributes, texts, strict=True)
             ]
             group.append(pa.record_batch(columns, schema=typed))
-            if sum(map(len, group)) >= _GROUP_ROWS:
+            if sum(map(len, group)) >= GROUP_ROWS:
                 writer.write_table(pa.Table.from_batches(group))
                 group = []
             yield from sink.taken()

@@ -99,7 +99,7 @@ class SumPass(Stage):
 
     def counted(self, _terms: Terms, rows: AnyRows, tables: Sequence[Variables]) -> Vector:
         """The numbers of a party's rows that the pass adds up, part after part of its layout."""
-        return joined([table.ravel() for table in rows.tables(tables)])
+        return counts_of(rows, tables)
 
     def told(
         self, _terms: Terms, tables: Sequence[Variables], domain: Domain, parts: Sequence[tuple[Vector, float]]

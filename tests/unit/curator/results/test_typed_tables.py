@@ -64,7 +64,7 @@ def path(request: Any, texts: list[TextColumn], tmp_path_factory: pytest.TempPat
 
 
 def test_a_table_leaves_in_groups_of_rows_before_it_is_drawn_to_its_end(texts, path, monkeypatch):
-    monkeypatch.setattr("curator.results.typed_tables._GROUP_ROWS", 2 * ROWS)
+    monkeypatch.setattr("curator.results.typed_tables.GROUP_ROWS", 2 * ROWS)
     drawn = []
 
     def batches():
