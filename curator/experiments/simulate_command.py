@@ -14,7 +14,6 @@ from curator.operator.plan_options import add_plan_options, wishes
 from curator.operator.progress import error_range
 from curator.rendering.output import say
 from protocol.errors import PlanError
-from protocol.services.reading_line import ReadingLine
 from protocol.text import printable
 
 
@@ -65,6 +64,7 @@ def add_sample_data_options(sample: argparse.ArgumentParser) -> None:
 
 def _simulate(chosen: argparse.Namespace) -> int:
     from curator.experiments.simulate import Experiment, run_experiment, settings_of
+    from protocol.services.reading_line import ReadingLine
 
     experiment = Experiment(
         data=chosen.data,

@@ -43,7 +43,7 @@ def stored_essentials(text: str, schema: Schema | None) -> dict[str, Any]:
     except PlanError:
         found = json.loads(text)
     few = {name: found.get(name, usual) for name, usual in _OLDER.items()}
-    parties = [_member(Member.model_validate_json(json.dumps(one))) for one in found["members"]]
+    parties = [_stored_member(one) for one in found["members"]]
     about = {"title": schema.title if schema else "", "columns": len(schema.names) if schema else 0, "more_parties": 0}
     return {**about, **few, "synthetic_rows": found["rows"], "parties": parties}
 
@@ -60,6 +60,12 @@ def kept_of(invitation: Invitation) -> str:
     found["title"] = found["title"][:_LONGEST_TITLE]
     found["more_parties"] = plan.parties - few.parties
     return canonical_json(found).decode()
+
+
+def _stored_member(found: dict[str, Any]) -> dict[str, Any]:
+    """A member of a stored plan; of another version's, which says more about members, what this version knows."""
+    known = {name: value for name, value in found.items() if name in Member.model_fields}
+    return _member(Member.model_validate_json(json.dumps(known)))
 
 
 def _member(member: Member) -> dict[str, Any]:

@@ -45,13 +45,13 @@ class OpenHome:
     def peers(self) -> dict[str, Peer]:
         """The fingerprints as they are noted now, since `subn-party trust` notes them while this home is served.
 
-        A party.toml that cannot be read at the moment leaves those that were noted at the start.
+        While party.toml cannot be read nobody counts as noted, so that the data owner is asked about every party.
         """
         try:
             found = self.home.settings.stat()
             return _peers(self.home, (found.st_ino, found.st_size, found.st_mtime_ns))
         except (SettingsError, OSError):
-            return self.settings.peers
+            return {}
 
     @property
     def sources(self) -> dict[str, Source]:

@@ -116,7 +116,10 @@ class Attack:
     def opened(self, run: Driver, step: Step, known: Knowledge, replies: dict[int, Reply]) -> list[Table]:
         """The tables that the curator has after this step, also those that it compares and does not keep."""
         if step.stage == "candidates":
-            return Candidates().opened(self.terms, step, known, replies, run.opening)
+            stage, taken = Candidates(), dict[int, Reply]()
+            for party, reply in replies.items():
+                taken = stage.with_reply(taken, party, reply, run.opening)
+            return stage.opened(self.terms, step, known, taken, run.opening)
         return [one.table for one in run.state.knowledge.released[len(known.released) :]]
 
     def counted(self, run: Driver, step: Step, party: int, tables: Sequence[Table], drawn: Sequence[Vector]) -> float:

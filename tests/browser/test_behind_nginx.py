@@ -99,7 +99,7 @@ def test_pages_and_parties_behind_the_documented_nginx(home: Cluster, watched: W
 
         page.goto(f"{url}/plan?schema={home.schema.hash}")
         with page.expect_response(lambda answer: "/plan/forecast" in answer.url and "noise=distributed" in answer.url):
-            page.get_by_label("Noise").select_option("distributed")
+            page.get_by_label("Noise", exact=True).select_option("distributed")
         expect(page.get_by_text("noise mode distributed")).to_be_visible()  # other settings have other advice
         tick_while_a_forecast_is_on_its_way(page)  # the plan's rows are few
         page.get_by_role("button", name="Start this run").click()

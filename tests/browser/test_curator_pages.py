@@ -194,7 +194,7 @@ def test_a_run_is_planned_watched_and_its_result_fetched(home: Cluster, operator
     chosen = "&".join(f"party={name}" for name in (*PARTIES, ASKS))  # whom other tests leave behind is not asked
     page.goto(f"{home.url}/plan?schema={home.schema.hash}&{chosen}")
     page.get_by_label("Epsilon", exact=True).fill("12")
-    page.get_by_label("Noise").select_option("distributed")
+    page.get_by_label("Noise", exact=True).select_option("distributed")
     expect(page.get_by_role("region", name="What it costs and how good it can be")).to_contain_text("12")
     page.get_by_role("button", name="Start this run").click()
 

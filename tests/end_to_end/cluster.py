@@ -172,7 +172,7 @@ class Cluster:
             self.key_file = self.folder / "operator.key"
             self.key_file.write_text(self.key + "\n")
         port = self.url.rpartition(":")[2] or "0"
-        where = ["--home", self._home, "--host", self.host, "--port", port]
+        where = ["--home", self.home_folder, "--host", self.host, "--port", port]
         self.curator = self.start("curator", "subn-curator", "serve", *where)
         self.url = str(self.curator.wait_for("listening")["url"])
         self.hang_up()
@@ -262,7 +262,7 @@ class Cluster:
             self.http.close()
 
     def curator_cli(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        done = command("subn-curator", *arguments, "--home", self._home, env=self.env)
+        done = command("subn-curator", *arguments, "--home", self.home_folder, env=self.env)
         assert done.returncode == 0, done.stderr
         return done
 
@@ -320,7 +320,7 @@ class Cluster:
         return answer.content
 
     @property
-    def _home(self) -> str:
+    def home_folder(self) -> str:
         return str(self.folder / "curator")
 
     def _write_table(self, site: Site) -> None:

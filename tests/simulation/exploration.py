@@ -112,7 +112,7 @@ class Exploration:
 
     def _answered(self, here: Situation, me: int) -> Situation:
         state = here.standing.state
-        task, where = here.standing.tasks[me], (me, state.position)
+        task, where = encode(here.standing.tasks[me]), (me, state.position)
         assert self._asked.setdefault(where, task) == task, "one step is asked for in two ways"
         if where not in self._answers:
             self._answers[where] = self._compute(me, state.position, decode(task, "curator"))

@@ -232,7 +232,7 @@ def staged() -> Iterator[None]:
         for part in (watched(), without_threads(), witnessed()):
             stage.enter_context(part)
         for place, quicker in {
-            "party.curator_link.client.trusting": lambda *_: nobody,
+            "party.curator_link.way.trusting": lambda *_: nobody,
             "protocol.stages.reference_rows.REFERENCE_ROWS": _REFERENCE_ROWS,
             "protocol.picks.by_model.REFERENCE_ROWS": _REFERENCE_ROWS,
             "party.worker.DECISION_SECONDS": LONGEST_POLL,  # fewer polls that bring nothing

@@ -24,7 +24,7 @@ OWN = {
     "curator/store/migrations.py": "stored schemas",
     "curator/store/run_records.py": "stored events",
     "curator/store/single_writer.py": "the note of who serves the database",
-    "party/answering/answering.py": "stored plans",
+    "party/answering/essentials.py": "stored plans",
     "party/answering/frozen_rows.py": "frozen rows in the home",
     "party/answering/run_rows.py": "the note of a run's table in an engine, in the home",
     "party/answering/saved_state.py": "the kept state of a run",
@@ -34,8 +34,8 @@ OWN = {
     "party/comparison/comparison.py": "kept findings in the home",
     "party/home/keys.py": "the keys in the home",
     "party/home/settings.py": "settings that were read as TOML",
-    "party/pages/views.py": "stored plans",
     "party/views.py": "stored plans and essentials",
+    "protocol/plan/stored.py": "stored plans",
 }
 
 

@@ -104,12 +104,24 @@ def test_a_refused_invitation_is_shown_and_answered_alike_without_its_plan(
     assert "together    party-2, 20 rows (compared)" in shown
 
 
+def test_nobody_counts_as_compared_while_the_settings_cannot_be_read(parties: list[Party]) -> None:
+    settings = parties[0].home.settings
+    noted, text = parties[0].opened.peers, settings.read_text()
+    assert noted
+    settings.write_text(text + "[")
+    assert parties[0].opened.peers == {}
+    settings.write_text(text)
+    assert parties[0].opened.peers == noted
+
+
 def test_of_a_plan_of_another_version_the_essentials_are_shown(tmp_path: Path, fake: FakeCurator) -> None:
     party = asks(tmp_path, fake)
     assert party.answering.handle("run-1", invitation("run-1")) is None
     request = party.opened.known("run-1")
     before = json.loads(request.plan)
-    older = json.dumps({name: value for name, value in before.items() if name not in ("picks", "privacy")})
+    members = [member | {"region": "north"} for member in before["members"]]
+    of_another = {name: value for name, value in before.items() if name not in ("picks", "privacy")}
+    older = json.dumps(of_another | {"members": members})
     found, known = stored_essentials(older, None), stored_essentials(request.plan, None)
     assert found == known
     with closing(sqlite3.connect(party.home.ledger)) as db, db:
