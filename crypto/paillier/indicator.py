@@ -99,7 +99,7 @@ def make_indicator(
 def prove_indicator(
     key: PublicKey, bits: Sequence[int], stream: Stream, context: bytes, powers: Powers | None = None
 ) -> Indicator:
-    """Encrypt the given bits and prove that they are bits; whoever knows the factors of n has quicker `powers`."""
+    """Encrypt the given bits and prove that they are bits; `powers` are quicker if they use the factors of n."""
     randomness = [random_unit(key, stream) for _ in bits]
     drafts = [_Draft(key, bit, stream) for _ in range(REPETITIONS) for bit in bits]
     raised = _raised(key, [*randomness, *(number for draft in drafts for number in draft.numbers)], powers)

@@ -1,4 +1,4 @@
-"""Old runs leave the home: each one's published files go into an archive, and the signed manifest stays.
+"""Move the published files of old runs out of the home, one archive for each run; signed manifests stay.
 
 It does not know which command asks for it, or what the files say.
 

@@ -151,6 +151,6 @@ class Relay:
 
 
 def _after(event: asyncio.Event) -> asyncio.Event:
-    """Release whoever waits for an event, and return the next one, for requests that begin to wait from now on."""
+    """Set an event, which releases all that wait for it, and return a new event for requests that wait from now on."""
     event.set()
     return asyncio.Event()

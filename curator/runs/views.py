@@ -168,7 +168,7 @@ def _names(record: RunRecord) -> list[str]:
 
 
 def _steps(record: RunRecord, schema: str) -> Sequence[Step]:
-    """Return the steps of a run; none if its plan is of another version of this program, which holds such a run."""
+    """Return the steps of a run, or none if another version of this program made its plan: such a run is held."""
     try:
         return _terms(record, schema).steps
     except PlanError:

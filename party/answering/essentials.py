@@ -37,7 +37,7 @@ def essentials(plan: Plan, schema: Schema | None) -> dict[str, Any]:
 
 
 def stored_essentials(text: str, schema: Schema | None) -> dict[str, Any]:
-    """The essentials of a stored plan; of one of another version of this program, what both versions have."""
+    """Return a stored plan's essentials; of a plan of another version, those that both versions have."""
     try:
         return essentials(stored_plan(text), schema)
     except PlanError:

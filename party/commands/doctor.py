@@ -219,7 +219,7 @@ def _connection(home: Home) -> Iterator[Finding]:
 
 
 def _not_enrolled(home: Home) -> Finding:
-    """With the reason, where `subn-party start` tries and cannot: in a container nobody reads its log first."""
+    """Tell why `subn-party start` could not enrol, if it tried: in a container nobody reads its log first."""
     failed = hindrance(home, since=0.0)
     if failed is None:
         return Finding(

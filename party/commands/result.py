@@ -1,4 +1,4 @@
-"""What commands share: their result, the line that they show while reading, and the error about an absent data set.
+"""Parts that all commands share: the result, the line shown while reading, and the error about an absent data set.
 
 It does not know any command.
 """
@@ -29,5 +29,5 @@ def unknown_dataset(opened: OpenHome, name: str) -> SettingsError:
 
 
 def reading_line() -> ReadingLine | None:
-    """The line that shows how many rows have been read; nothing where nobody looks."""
+    """The line that shows how many rows have been read; None where standard error is no terminal."""
     return ReadingLine(sys.stderr.write, monotonic) if sys.stderr.isatty() else None

@@ -1,4 +1,4 @@
-"""Codes of a column's values, worked out by the engine, to the last digit as `protocol.tables.coding` does it here.
+"""Expressions by which an engine codes a column's values, exactly as `protocol.tables.coding` does it here.
 
 It does not know engines (`party.engines.connection`) or tables. The argument is in `engines.md`.
 
@@ -92,7 +92,7 @@ class ColumnCoder:
         return make
 
     def _tokens(self, value_of: Callable[[str], object | None]) -> dict[int, list[Any]]:
-        """The values that are spelled as a text whose code is known beforehand, by code."""
+        """The values that the schema spells out (listed values, missing tokens), by their codes."""
         found: dict[int, list[Any]] = {}
         for text, code in self._attribute.spelled.items():
             value = value_of(text)
@@ -158,8 +158,7 @@ def _cases(cases: Sequence[tuple[Values, Any]], otherwise: Any) -> Codes:
 
 
 def _steps(reached: Sequence[Callable[[], Values]], codes: Sequence[int]) -> Codes:
-    """The code between the conditions that hold and those that do not, which never hold before others: halved again
-    and again."""
+    """The code behind the last condition that holds, found by bisection. If one fails, all later ones do."""
     if not reached:
         return ibis.literal(codes[0], "int32")
     middle = len(reached) // 2
@@ -168,12 +167,12 @@ def _steps(reached: Sequence[Callable[[], Values]], codes: Sequence[int]) -> Cod
 
 
 def steps(values: Values, starts: Sequence[int], codes: Sequence[int]) -> Codes:
-    """The code of whole numbers, of which the next one begins at each of the starts."""
+    """The code of whole numbers. Each start is the first number of the next code."""
     return _steps([partial(_Whole().reached, values, Fraction(start)) for start in starts], codes)
 
 
 def _bins(attribute: Numeric, values: Values, scale: "Scale") -> Codes:
-    """The bin of numbers."""
+    """The bin of every number, or the class of a number outside all bins."""
     starts = attribute.cuts[:-1]
     if isinstance(attribute, Integer):
         starts = tuple(Fraction(math.ceil(cut)) for cut in starts)
@@ -268,7 +267,7 @@ class _Any(Scale):
 
 @dataclass(frozen=True)
 class _Float(Scale):
-    """Floats, which mean the decimal that is written for them: the shortest one that is read as the same float."""
+    """Floats. A float means the decimal that is written for it: the shortest one that is read as the same float."""
 
     number: Any
 
@@ -324,7 +323,7 @@ def _scale_of(kind: Any) -> Scale | None:
 
 
 def _double(value: float) -> Values:
-    """Written as text, because some engines read a number with a point as a decimal, and round it a second time."""
+    """A float's literal, written as text: some engines read a number with a point as a decimal, and round it again."""
     return ibis.literal(repr(value)).cast("float64")
 
 

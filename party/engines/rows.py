@@ -34,7 +34,7 @@ Table = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Known:
-    """A variable as the engine knows it: an attribute, and the variable's code for each code of the attribute."""
+    """A variable as the engine sees it: an attribute, and the variable's code for each code of the attribute."""
 
     attribute: int
     codes: Codes = field(compare=False, repr=False)
@@ -61,7 +61,7 @@ class Frozen:
 
 
 class Store:
-    """Tables that were counted over one frozen table, and what that took."""
+    """Tables that were counted over one frozen table, with the scans and bytes that counting took."""
 
     def __init__(self, frozen: Frozen) -> None:
         self.frozen, self.scans, self.bytes = frozen, 0, 0
@@ -166,7 +166,7 @@ def _damaged(what: str) -> PolicyRefusal:
 
 @dataclass(frozen=True)
 class _Axis:
-    """All of a table's variables that one attribute tells: a column of the statement, and what its codes mean."""
+    """A column of a statement: all of a table's variables that follow from one attribute, and what its codes mean."""
 
     attribute: int
     codes: tuple[int, ...]  # of the column, for each code of the attribute
@@ -189,7 +189,7 @@ def _statements(frozen: Frozen, keys: Sequence[Key]) -> Iterator["_Statement"]:
 
 
 def _grouped(keys: Sequence[Key], most: int) -> list[_Group]:
-    """Join tables to groups of at most so many cells: each to the newest group that holds it, or grows least by it."""
+    """Join tables to groups of at most `most` cells. A table joins the open group whose cells grow least by it."""
     groups: list[_Group] = []
     for key in keys:
         axes = [*_axes(key)]
@@ -211,7 +211,7 @@ def _grown(group: _Group, axes: Iterable[_Axis]) -> int:
 
 
 class _Statement:
-    """Several groups of tables that are counted by one scan, each over columns that hold codes of one attribute."""
+    """Several groups of tables that one scan counts. Each column of the statement holds codes of one attribute."""
 
     def __init__(self, frozen: Frozen, groups: Sequence[_Group]) -> None:
         self._frozen, self._groups = frozen, groups
@@ -267,7 +267,7 @@ def _expression(column: Any, codes: tuple[int, ...]) -> Any:
 
 
 class _Lines:
-    """The lines of a statement, by their set: a line holds something in the columns of its set, and only there."""
+    """The lines of a statement by their set of columns: a line has values in the columns of its set, and only there."""
 
     def __init__(self, lines: Any, columns: Sequence[str]) -> None:
         self._columns = {name: lines[name].fill_null(0).to_numpy() for name in columns}

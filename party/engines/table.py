@@ -37,7 +37,7 @@ _TO_DO = {
 
 @dataclass(frozen=True)
 class Counted:
-    """What a scan found: how many rows have each code of each column, before or after the rules of the settings."""
+    """A scan's findings: the number of rows, bad values by class, persons, and why the table is refused, if it is."""
 
     rows: int
     problems: tuple[Problem, ...]
@@ -47,7 +47,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class EngineTable:
-    """A table that was looked at: its number of rows, and where they are. The rows themselves never come here."""
+    """A table that was examined: its number of rows, and where they are. The rows themselves never come here."""
 
     dataset: Dataset
     schema: Schema = field(repr=False)

@@ -67,7 +67,7 @@ class Network(BaseModel):
 
 
 def with_proxy_of_environment(found: Network) -> Network:
-    """Take the proxy from the environment, where a container is given its own; `environment` says nothing."""
+    """Take the proxy from the environment, where containers are given theirs; `environment` changes nothing."""
     proxy = os.environ.get(PROXY_VARIABLE, ENVIRONMENT)
     try:
         return found if proxy in ("", ENVIRONMENT) else Network.model_validate(found.model_dump() | {"proxy": proxy})

@@ -1,4 +1,4 @@
-"""Counts that may be the true ones, told by noisy Haar coefficients: each node's difference, from the root down.
+"""Correct draws of possible counts by noisy Haar coefficients, node by node from the root down.
 
 It does not know how the counts were drawn. `ordered.md` has the argument.
 """

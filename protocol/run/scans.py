@@ -1,4 +1,7 @@
-"""Scans of an engine that a party's part of a run takes at most, from public numbers.
+"""Upper limit on the scans of an engine that a party's part of a run takes, from public numbers.
+
+Left out are scans that fetch the values of columns whose types no comparison can code: one before each of the two
+readings of the table.
 
 It does not know engines, or how many tables a scan really counts: small ones are joined, and kept ones not counted.
 """

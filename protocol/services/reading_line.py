@@ -1,4 +1,4 @@
-"""A line that says how many rows of a table have been read, for whoever waits longer than a second.
+"""A progress line with the rows of a table that have been read, shown once reading takes over a second.
 
 It does not know clocks or terminals: the shells hand it both.
 """
@@ -16,7 +16,7 @@ Part = Callable[[], float | None]  # how much of the source has been read; None 
 
 
 def unknown() -> None:
-    """Say that nobody knows how much of the source has been read."""
+    """Return None: nobody knows how much of the source has been read."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class SumPass(Stage):
             raise FailedCheck(name, f"sent no valid contribution to {step.name!r}: {error}") from error
 
     def with_reply(self, replies: Mapping[int, Reply], party: int, reply: Reply, sums: CuratorSums) -> dict[int, Reply]:
-        """The answers, of which the latest holds the sum of all contributions, and the others none.
+        """The answers so far. The latest holds the sum of all contributions, the others hold none.
 
         So a pass takes the curator memory for one contribution, whatever the number of parties.
         """

@@ -17,7 +17,7 @@ _REMEMBERED = 1 << 19  # scores, a few hundred bytes each
 
 
 class AnyRows(ABC):
-    """A number of rows over a domain, and every table over them. Whoever counts, the tables are the same."""
+    """Rows over a domain, known by their number and by every table over them. All implementations count the same."""
 
     engine = ""  # the kind of engine that counts; empty: this program
 

@@ -82,7 +82,7 @@ class Rows(AnyRows):
         return self._bits.tables(sets)
 
     def _once_counted(self, several: Sequence[Variables]) -> list[NDArray[np.int64]]:
-        """Count tables of which many are asked for again: in a run's later steps, or with the variables in other order.
+        """Count each table once, even if later steps ask for it again or with its variables in another order.
 
         Privacy: that a table is at hand tells what was asked for before, and nothing of the rows.
         """

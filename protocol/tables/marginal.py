@@ -69,7 +69,10 @@ def averaged(tables: Sequence[Table]) -> Table:
 
 
 def nonnegative(table: Table, total: float) -> NDArray[np.float64]:
-    """The likeliest non-negative counts that add up to `total`, without any assumption on their course."""
+    """Non-negative counts that add up to `total`, without any assumption on their course.
+
+    Counts with independent noise are projected to the simplex, those with wavelet noise clipped at each node.
+    """
     if table.noise is None:
         return project_to_simplex(table.counts, total)
     tree = table.noise.tree

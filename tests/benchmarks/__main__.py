@@ -6,7 +6,7 @@ python -m tests.benchmarks compare          build/bench.json beside tests/benchm
 python -m tests.benchmarks compare-short    the instructions alone, counted now
 python -m tests.benchmarks baseline         makes build/bench.json the baseline
 
-tests/benchmarks/beside_peers.py runs only where it is named. It needs the peers' packages (`make build/peers/ready`)
+`tests.benchmarks.beside_peers` runs only where it is named: it needs the peers' packages (`make build/peers/ready`)
 and half an hour.
 """
 
