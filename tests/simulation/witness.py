@@ -162,7 +162,8 @@ class Witness:
         if None in answers:
             self.fails("the curator opens a sum with an answer that no party computed")
             return
-        found = [one for one in answers if one is not None]
+        # Keepers are compared between steps, whichever party answered first in each.
+        found = sorted((one for one in answers if one is not None), key=lambda one: one.party)
         if len({(one.plan, one.step) for one in found}) > 1 or len({one.party for one in found}) < len(found):
             self.fails(f"the curator adds up {[(one.step, one.party) for one in found]}")
             return
