@@ -18,7 +18,7 @@ COVERING += tests/unit/both/test_command_help.py tests/documents/test_glossary.p
 # Threads of one process that share small matrices wait for each other, and for other processes.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help setup demo browser test test-all networks spark-test soak check audit faults fuzz bench bench-compare bench-short bench-utility sbom bundle bundle-test lock clean
+.PHONY: help setup demo browser test test-all compose-test networks spark-test soak check audit faults fuzz bench bench-compare bench-short bench-utility sbom bundle bundle-test lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/'

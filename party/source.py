@@ -143,7 +143,8 @@ def described(folder: Path, dataset: Dataset) -> tuple[Profile, str]:
 def _opened(folder: Path, dataset: Dataset, schema: Schema | None, watch: ReadingLine | None = None) -> Iterator[Table]:
     """Open the source. Readers of Parquet, Excel and databases are imported only when needed."""
     if dataset.engine:
-        raise DataError(f"{_called(folder, dataset)}: the rows stay in their engine, and nothing else reads them")
+        called = _called(folder, dataset)
+        raise DataError(f"{called}: the rows stay in their engine; look at them with the engine's own tools")
     attributes = {attribute.name: attribute for attribute in schema.attributes} if schema else {}
     path, key = folder / dataset.source, [dataset.person_key] if dataset.person_key else []
 

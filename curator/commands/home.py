@@ -131,8 +131,11 @@ def archive(settings: Settings, chosen: argparse.Namespace) -> int:
     say(
         chosen,
         found,
-        f"{len(done.runs)} runs archived in {chosen.to}; {done.freed / 1e6:,.1f} MB are free in {settings.home}",
-        *(f"{run}: left alone, as its files are not those that were published: compare" for run in done.damaged),
+        f"{len(done.runs)} runs archived in {chosen.to}; {done.freed / 1e6:,.1f} MB were freed in {settings.home}",
+        *(
+            f"{run}: left alone, as its files are not those that were published; restore them from a backup"
+            for run in done.damaged
+        ),
     )
     return 1 if done.damaged else 0
 

@@ -99,14 +99,14 @@ def _add_keeping(commands: Any) -> None:
     backup.add_argument("file", metavar="FILE", type=Path, help="a new file; it will hold secret keys")
     restore = _command(commands, "restore", "restore a backup, into a home that knows nothing more", dispatch.home)
     restore.add_argument("file", metavar="FILE", type=Path)
-    text = "move the published files of old runs into archives; signed manifests and all records stay"
+    text = "move the published files of old runs into archives; signed manifests stay, with receipts, prices and events"
     archive = _command(commands, "archive", text, dispatch.home)
     archive.add_argument(
         "--older-than",
         type=_age,
         required=True,
         metavar="DAYS",
-        help="runs that finished longer ago than this, as 90d",
+        help="runs that finished more than so many days ago, as 90 or 90d",
     )
     archive.add_argument("--to", type=Path, required=True, metavar="DIR", help="a folder for one .tar.gz of each run")
 

@@ -70,7 +70,10 @@ def _in_archive(folder: Path, archive: Path, outputs: Mapping[str, str]) -> bool
     with whole_file(archive) as output, tarfile.open(fileobj=output, mode="w:gz") as packed:
         for name in outputs:
             packed.add(folder / name, f"{folder.name}/{name}", recursive=False)
-    return _digests(archive) == outputs
+    if _digests(archive) == outputs:
+        return True
+    archive.unlink()  # nobody is to take it for what was published
+    return False
 
 
 def _digests(archive: Path) -> dict[str, str]:

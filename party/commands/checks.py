@@ -87,9 +87,10 @@ def engine_in_words(dataset: Dataset, schema: Schema) -> str:
     """Say where rows are counted, and what a run costs there."""
     pairs = comb(len(schema.names), 2)
     return (
-        f"counted in {dataset.engine_shown}, no row comes here; a run reads the table {TO_JOIN - 1} times, to examine "
-        f"and to code it, then only its codes: once for up to {AT_ONCE} tables of a step, all {pairs:,} pairs by at "
-        f"most {-(-pairs // AT_ONCE) or 1} scans; the request of a run says how many scans it takes"
+        f"counted in {dataset.engine_shown}, no row comes here. A run reads the table twice, to examine and to code "
+        f"it, and {TO_JOIN - 3} more times if values have to be fetched. Then it reads only its codes: one scan counts up "
+        f"to {AT_ONCE} tables of a step, so that all {pairs:,} pairs take at most {-(-pairs // AT_ONCE) or 1}. The "
+        "request of a run says how many scans it takes."
     )
 
 

@@ -19,7 +19,8 @@ source = "patients.csv"         # .csv, .csv.gz, .xlsx (.xls, .ods), .parquet, o
 # query = "SELECT * FROM patients WHERE consent"        # for a database, and only there
 # engine = true                 # the rows stay in the database, which counts them; for large tables in bigquery://,
                                 # clickhouse://, databricks://, duckdb://, postgresql://, snowflake://, spark:// and
-                                # trino://. The user needs to make tables there: the codes of a run, until it ends
+                                # trino://. The user needs to make tables there: the codes of a run, until it ends.
+                                # docs/engines.md says which engines were tried
 # snapshots = "scratch"         # the engine's schema or database for such tables, if not the one of the URL
 schema = "schema.json"          # the public schema, the same at every party
 epsilon_total = "4"             # the epsilon that all runs together may ever spend on this table

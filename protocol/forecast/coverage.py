@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import fmean
 
 from protocol.picks.scores import SCORES
 from protocol.plan.plan import Plan
 from protocol.plan.terms import Terms
 from protocol.plan.typical_tables import STRENGTH, Shape, strength_of_picks, strength_of_strongest, typical_size
+from protocol.stages.registry import blank_columns
 
 # By one changed row, per unit of strength. Score M, which looks away from levels, sees about 0.6 of a dependence.
 _ROWS_MOVED = {"M": 1.6} | {name: score.moved_rows for name, score in SCORES.items()}
@@ -44,6 +46,14 @@ class Evidence:
 
 def sizes_of(terms: Terms) -> list[int]:
     return [typical_size(size) for size in terms.domain.sizes[: terms.domain.count]]
+
+
+def variances_alone(terms: Terms) -> dict[int, float]:
+    """The mean variance of columns that are counted alone, by their typical size; empty if no pass counts them so."""
+    found: dict[int, list[float]] = {}
+    for size, table in zip(sizes_of(terms), blank_columns(terms), strict=False):
+        found.setdefault(size, []).append(table.variance)
+    return {size: fmean(variances) for size, variances in found.items()}
 
 
 def kinds_of(sizes: Sequence[int]) -> dict[Shape, int]:

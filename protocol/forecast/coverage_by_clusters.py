@@ -5,11 +5,10 @@ It does not know the tree itself.
 
 from dataclasses import replace
 
-from protocol.forecast.coverage import Evidence, sizes_of
+from protocol.forecast.coverage import Evidence, variances_alone
 from protocol.forecast.coverage_by_network import evidence_of_networks
 from protocol.forecast.coverage_by_views import evidence_of_views
 from protocol.plan.terms import Terms
-from protocol.stages.registry import blank_columns
 
 
 def evidence_of_clusters(terms: Terms) -> Evidence:
@@ -17,7 +16,6 @@ def evidence_of_clusters(terms: Terms) -> Evidence:
     if terms.plan.views == "pairs" and terms.plan.split[0]:
         return evidence_of_views(terms)
     (cliques,) = evidence_of_networks(terms)
-    columns = zip(sizes_of(terms), blank_columns(terms), strict=False)
-    alone = {size: table.variance for size, table in columns}
+    alone = variances_alone(terms)
     single = {size: min(variance, alone.get(size, variance)) for size, variance in cliques.single.items()}
     return replace(cliques, single=single, is_fitted=terms.plan.estimate == "graphical-model")

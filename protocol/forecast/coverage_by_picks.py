@@ -8,13 +8,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from protocol.forecast.coverage import Counted, Evidence, kinds_of, left_out, likelihood_gain, preference_of, sizes_of
+from protocol.forecast.coverage import (
+    Counted,
+    Evidence,
+    kinds_of,
+    left_out,
+    likelihood_gain,
+    preference_of,
+    sizes_of,
+    variances_alone,
+)
 from protocol.plan.plan import Plan
 from protocol.plan.step import Step
 from protocol.plan.terms import FRONTIER_DEGREE, Terms
 from protocol.plan.typical_tables import STRENGTH, Shape, strength_of_picks
 from protocol.stages.picked_tables import PASSES, coming_noise
-from protocol.stages.registry import blank_columns
 
 _UNITS = 10**9  # to which a table's share of a budget is rounded
 
@@ -41,11 +49,7 @@ def evidence_of_picks(terms: Terms) -> Evidence:
         number = min(_number(one, likely, pairs, preference), pairs - held)
         counted = _also(plan, counted, kinds, one.counting.budget, {k: number * share for k, share in likely.items()})
         held, gained = held + number, gained + number * strength_of_picks(preference)
-    return Evidence(kinds, _single(terms, sizes), counted, left_out(pairs, held, gained), plan.total_rows, True)
-
-
-def _single(terms: Terms, sizes: list[int]) -> dict[int, float]:
-    return {size: table.variance for size, table in zip(sizes, blank_columns(terms), strict=True)}
+    return Evidence(kinds, variances_alone(terms), counted, left_out(pairs, held, gained), plan.total_rows, True)
 
 
 def _rounds(terms: Terms, pairs: int) -> Iterator[_Round]:

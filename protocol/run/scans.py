@@ -1,8 +1,5 @@
 """Upper limit on the scans of an engine that a party's part of a run takes, from public numbers.
 
-Left out are scans that fetch the values of columns whose types no comparison can code: one before each of the two
-readings of the table.
-
 It does not know engines, or how many tables a scan really counts: small ones are joined, and kept ones not counted.
 """
 
@@ -14,7 +11,8 @@ from protocol.plan.terms import Terms
 from protocol.stages.registry import stage_of
 from protocol.tables.any_rows import AT_ONCE
 
-TO_JOIN = 3  # two of the table, to examine and to code it, and one of its codes
+# Of the table to examine and to code it, each after one for values that no comparison can code; and of its codes.
+TO_JOIN = 5
 
 
 def most_scans(terms: Terms, step: Step, me: int, tables: int) -> int:

@@ -11,6 +11,7 @@ and half an hour.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -96,7 +97,7 @@ def compare(short: bool) -> int:
     if short:
         baseline, found = {"instructions": baseline["instructions"]}, {"instructions": _counted()}
         if not found["instructions"]:
-            return 0
+            return int("CI" in os.environ)  # a gate that nobody watches is none
     elif FOUND.exists():
         found = json.loads(FOUND.read_text())
         if not found["instructions"]:

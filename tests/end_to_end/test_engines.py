@@ -71,7 +71,9 @@ def test_the_totals_are_exact_and_the_manifest_says_who_counted(engines, url):
 def test_check_doctor_and_a_request_say_what_it_costs(engines):
     told = engines.sites["Nord"].cli("check")["datasets"]["patients"]
     assert told["fits"]
-    assert told["engine"].startswith("counted in postgresql:///postgres, no row comes here; a run reads the table 2")
+    assert told["engine"].startswith(
+        "counted in postgresql:///postgres, no row comes here. A run reads the table twice"
+    )
     run = engines.begin("Nord", "Süd", "Ost")
     engines.until(run, "finished")
     (request,) = engines.sites["Nord"].cli("requests", run)

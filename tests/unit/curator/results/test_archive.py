@@ -108,6 +108,7 @@ def test_files_that_are_not_those_published_stay_and_are_named(desk: Desk, tmp_p
     assert done.damaged == (only_run(desk),)
     assert not done.runs
     assert at_home(desk) >= set(PUBLISHED) - {TABLE}
+    assert not list((tmp_path / "archive").glob("*.gz"))
 
 
 def test_a_damaged_archive_is_made_anew(desk: Desk, tmp_path: Path) -> None:
