@@ -54,9 +54,10 @@ def user(machine: Engine) -> Iterator[Rootless]:
             os.chown(path, found.pw_uid, found.pw_gid)
         made = Rootless(folder, found.pw_uid, given)
         yield made
-        made.shell("podman rm --force --all --time 1; podman unshare rm -rf site", check=False)
+        made.shell("podman rm --force --all --time 1; podman unshare rm -rf site; podman system migrate", check=False)
     finally:
-        subprocess.run(["userdel", "--remove", USER], check=False, capture_output=True)
+        # podman leaves a process of the user's, which would keep the user alive.
+        subprocess.run(["userdel", "--force", "--remove", USER], check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
