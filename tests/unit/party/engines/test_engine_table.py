@@ -10,7 +10,7 @@ from party.source import check, load, offending, table
 from protocol.errors import DataError
 from protocol.tables.coding import Problem
 from protocol.tables.schema import Schema
-from tests.support.engines import duckdb_with, in_engine
+from tests.support.engines import change, duckdb_with, fetched, in_engine
 
 SCHEMA = Schema.parse(
     {
@@ -52,8 +52,7 @@ def test_rules_apply_in_the_engine_as_here(tmp_path, bad):
     query = "SELECT * FROM t WHERE age IS NOT NULL"
     rows, found = table(tmp_path, in_engine(bad, query, **rules), SCHEMA)
     assert (rows, found.frozen("subn_run_x")) == (42, 42)
-    with connected(bad, "the engine") as engine:
-        lines = engine._connection.raw_sql("SELECT c0, c1 FROM subn_run_x ORDER BY ALL").fetchall()
+    _, lines = fetched(bad, "SELECT c0, c1 FROM subn_run_x")
     assert ((9, 2) in lines, (0, 2) in lines, min(lines)) == (True, True, (0, 0))
 
 
@@ -77,12 +76,19 @@ def test_rows_per_person_are_checked_but_none_is_left_out(tmp_path, url, key, bo
 
 def test_a_table_that_changed_for_the_worse_is_not_frozen(url):
     found = EngineTable(in_engine(url), SCHEMA, 40)
-    with connected(url, "the engine") as engine:
-        engine._run(BAD)
+    change(url, BAD)
     with pytest.raises(DataError, match="an empty field"):
         found.frozen("subn_run_x")
     with connected(url, "the engine") as engine:
-        assert not engine.holds("subn_run_x", {"c0": "int32"})
+        assert not engine.holds("subn_run_x")
+
+
+def test_a_table_counts_as_gone_only_if_the_engine_says_so(url):
+    change(url, "CREATE TABLE subn_run_x AS SELECT 7 AS c0")
+    with connected(url, "the engine") as engine:
+        assert (engine.holds("subn_run_x"), engine.holds("subn_run_y")) == (True, False)
+    with pytest.raises(DataError, match="the engine: it cannot list its tables"):  # the connection is closed
+        engine.holds("subn_run_x")
 
 
 @pytest.mark.parametrize(
