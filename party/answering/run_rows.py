@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Union
 
+from crypto.randomness import Stream
 from party.answering import frozen_rows
 from party.errors import PolicyRefusal, Unreadable
-from party.files import write_file
+from party.files import move, write_file
 from party.home.home import OpenHome
 from protocol.errors import DataError
 from protocol.exact import canonical_json
@@ -45,10 +46,11 @@ def begin(opened: OpenHome, dataset: str, terms: Terms, table: Loaded) -> AnyRow
         frozen_rows.freeze(folder, plan, terms.agreed, table)
         return Rows(terms.finest.domain, terms.finest.encode(list(table)))
     # The note comes first: whatever a kill leaves in the engine is found by it, and removed.
-    note = _Note(dataset, _name(plan), table.rows)
+    note = _Note(dataset, _new_name(), table.rows)
     folder.mkdir(mode=0o700, exist_ok=True)
+    _set_aside(opened, plan)
     write_file(_note(opened, plan), canonical_json(asdict(note)))
-    rows = table.frozen(_name(plan))
+    rows = table.frozen(note.table)
     if rows != table.rows:
         raise PolicyRefusal("the rows of this data set changed while it was read: offer it again, for a new plan")
     return resume(opened, terms)
@@ -108,9 +110,20 @@ def left_behind(opened: OpenHome) -> list[tuple[str, str]]:
     return [(note.dataset, note.table) for note in notes]
 
 
-def _name(plan: str) -> str:
-    """The name of a run's table, which no other table has by chance."""
-    return f"subn_run_{plan[:32]}"
+def _new_name() -> str:
+    """Draw a name for a run's table. Parties of one run may share an engine, so the plan does not name the table."""
+    return f"subn_run_{Stream.system().take(16).hex()}"
+
+
+def _set_aside(opened: OpenHome, plan: str) -> None:
+    """Keep the note of an attempt to join that was interrupted under its table's name, and remove that table.
+
+    What cannot be removed now is removed at the next start, like every table whose run is not active.
+    """
+    if _note(opened, plan).exists():
+        earlier = _read(_note(opened, plan)).table
+        move(_note(opened, plan), _note(opened, earlier))
+        forget(opened, earlier)
 
 
 def _note(opened: OpenHome, plan: str) -> Path:

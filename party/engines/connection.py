@@ -73,8 +73,9 @@ class Engine:
         return self.fetched(lines if most is None else lines.limit(most))
 
     def made(self, name: str, relation: Relation) -> None:
-        """Make a table of the relation's rows, in the place of one that an interrupted attempt has left."""
-        self.drop(name)
+        """Make a table of the relation's rows. A table that has this name already belongs to somebody else, and stays."""
+        if self.holds(name):
+            raise DataError(f"{self._shown}: a table {name} exists already, so none was made; remove it if it is yours")
         with self._named_errors(f"it cannot make the table {name}: allow this user to make tables"):
             if self.kind == "duckdb":
                 self._run(f"CREATE TABLE {self._place(name)} AS {self._connection.compile(relation)}")

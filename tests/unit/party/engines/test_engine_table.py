@@ -83,6 +83,13 @@ def test_a_table_that_changed_for_the_worse_is_not_frozen(url):
         assert not engine.holds("subn_run_x")
 
 
+def test_a_table_that_has_the_name_already_is_neither_replaced_nor_removed(url):
+    change(url, "CREATE TABLE subn_run_x AS SELECT 7 AS theirs")
+    with pytest.raises(DataError, match="a table subn_run_x exists already"):
+        EngineTable(in_engine(url), SCHEMA, 40).frozen("subn_run_x")
+    assert fetched(url, "SELECT * FROM subn_run_x") == (["theirs"], [(7,)])
+
+
 def test_a_table_counts_as_gone_only_if_the_engine_says_so(url):
     change(url, "CREATE TABLE subn_run_x AS SELECT 7 AS c0")
     with connected(url, "the engine") as engine:
