@@ -6,7 +6,7 @@ Privacy: an engine's complaint may quote a value, so an error names its class an
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,6 +14,8 @@ import ibis
 import sqlglot
 from sqlglot import expressions
 
+from party.files import own_files
+from party.home.modes import engine_file
 from protocol.errors import DataError
 
 Relation = Any  # a table expression of ibis, which has no types of its own
@@ -148,16 +150,19 @@ def connected(url: str, shown: str, home: str | None = None) -> Iterator[Engine]
     if kind not in KNOWN:
         listed = ", ".join(NAMES.get(one, one) for one in KNOWN)
         raise DataError(f"{shown}: no engine is called {kind!r}; expected one of {listed}")
-    try:
-        with named_errors(shown, "it cannot be reached"):
-            connection = _spark(rest) if kind == "pyspark" else ibis.connect(f"{kind}://{rest}")
-    except ImportError:
-        raise _missing(shown, kind) from None
-    try:
-        yield Engine(connection, shown, home)
-    finally:
-        if kind != "pyspark":  # a session of Spark takes seconds to begin: it stays with this process
-            connection.disconnect()
+    with own_files() if kind == "duckdb" else nullcontext():  # its file, its log, and what does not fit into memory
+        try:
+            with named_errors(shown, "it cannot be reached"):
+                if (file := engine_file(url)) is not None:
+                    file.parent.mkdir(exist_ok=True)
+                connection = _spark(rest) if kind == "pyspark" else ibis.connect(f"{kind}://{rest}")
+        except ImportError:
+            raise _missing(shown, kind) from None
+        try:
+            yield Engine(connection, shown, home)
+        finally:
+            if kind != "pyspark":  # a session of Spark takes seconds to begin: it stays with this process
+                connection.disconnect()
 
 
 def kind_of(url: str) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """A run over HTTPS of parties that count in PostgreSQL, in duckdb and here: exact totals, and nothing left behind."""
 
+import stat
+
 import psycopg
 import pytest
 
@@ -65,6 +67,16 @@ def test_the_totals_are_exact_and_the_manifest_says_who_counted(engines, url):
     with psycopg.connect(url) as connection:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     assert tables == [("patients",)]
+
+
+def test_doctor_names_a_file_of_duckdb_that_others_can_read(engines):
+    site = engines.sites["Süd"]
+    file = site.home / "scratch.duckdb"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o644)
+    findings = site.cli("doctor", code=1)["findings"]
+    file.chmod(0o600)
+    assert [one["mend"] for one in findings if one["verdict"] == "bad"] == [f"chmod go= {file}"]
 
 
 def test_check_doctor_and_a_request_say_what_it_costs(engines):

@@ -1,10 +1,14 @@
 """Data sets in engines: what a check finds, what is refused and in which words, and what is left behind."""
 
+import os
+import stat
+
 import pytest
 
 from party.engines import table as engine_table
 from party.engines.connection import connected
 from party.engines.table import MORE, EngineTable
+from party.home.modes import engine_open_to_others
 from party.persons import TWICE, UNNAMED, PersonsFound
 from party.source import check, load, offending, table
 from protocol.errors import DataError
@@ -88,6 +92,22 @@ def test_a_table_that_has_the_name_already_is_neither_replaced_nor_removed(url):
     with pytest.raises(DataError, match="a table subn_run_x exists already"):
         EngineTable(in_engine(url), SCHEMA, 40).frozen("subn_run_x")
     assert fetched(url, "SELECT * FROM subn_run_x") == (["theirs"], [(7,)])
+
+
+def test_what_duckdb_writes_is_its_owner_s_alone(tmp_path):
+    file = tmp_path / "scratch" / "codes.duckdb"
+    before = os.umask(0o022)
+    try:
+        with connected(f"duckdb:///{file}", "the engine") as engine:
+            engine.made("subn_run_x", engine.relation("SELECT i AS c0 FROM range(99) AS r(i)"))
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (file.parent, *file.parent.iterdir())}
+    finally:
+        after = os.umask(before)
+    assert modes == {"scratch": 0o700, "codes.duckdb": 0o600, "codes.duckdb.wal": 0o600}
+    assert after == 0o022
+    assert engine_open_to_others(f"duckdb:///{file}") == []
+    file.chmod(0o640)
+    assert [path.name for path in engine_open_to_others(f"duckdb:///{file}")] == ["codes.duckdb"]
 
 
 def test_a_table_counts_as_gone_only_if_the_engine_says_so(url):
