@@ -137,11 +137,10 @@ def _sources(home: Home) -> Iterator[Finding]:
                 mend = "`subn-party check` shows all problems"
                 yield Finding("source", "bad", f"{name} does not fit: {' '.join(found['why'].splitlines())}", mend)
 
-        for name, table in left_behind(opened):
-            what = f"the table {table} of a run that is over is still in the engine of {name}"
-            yield Finding(
-                "engine", "warn", what, "it is removed at the next start; or remove it with the engine's tool"
-            )
+        for table, where in left_behind(opened):
+            what = f"the table {table} of a run that is over may still be in {where}"
+            mend = "the next start removes it if party.toml leads there; else remove it, and the note of it in rows/"
+            yield Finding("engine", "warn", what, mend)
 
 
 def _accounts(home: Home) -> Iterator[Finding]:

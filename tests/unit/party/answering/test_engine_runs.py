@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from crypto.randomness import Stream
+from party.answering.run_rows import left_behind
 from protocol.messages.tasks import Acceptance, decode
 from protocol.run.scans import most_scans
 from tests.support.fake_curator import FakeCurator
@@ -39,8 +40,8 @@ def to_engine(home, place=None, table="t"):
     file.unlink()
 
 
-def tables_in(home):
-    with duckdb.connect(str(home.path / "patients.duckdb")) as connection:
+def tables_in(home, name="patients.duckdb"):
+    with duckdb.connect(str(home.path / name)) as connection:
         return [name for (name,) in connection.execute("SHOW TABLES").fetchall() if name not in ("t", "u")]
 
 
@@ -150,3 +151,20 @@ def test_what_a_run_left_in_an_engine_that_was_away_is_removed_at_the_next_start
     party.killed().turns(0, start=True)
     assert tables_in(party.home) == []
     assert [*party.home.rows.iterdir()] == []
+
+
+def test_a_table_that_its_data_set_no_longer_leads_to_is_named_until_it_is_removed(tmp_path, fake, capsys):
+    parties = parties_of(tmp_path, fake, "engine")
+    join(fake, parties, schema=MIXED, rows=ROWS)
+    party, given = parties[0], parties[0].home.settings.read_text()
+    (name,) = tables_in(party.home)
+    party.home.settings.write_text(given.replace("patients.duckdb", "other.duckdb"))
+    party = party.killed()
+    party.answering.settle(RUN, "cancelled", "")
+    ((table, where),) = left_behind(party.opened)
+    assert (table, tables_in(party.home)) == (name, [name])
+    assert where == f"duckdb:///{party.home.path}/patients.duckdb, of data set patients"
+    assert name in capsys.readouterr().err
+    party.home.settings.write_text(given.replace("engine = true", 'engine = true\nsnapshots = "main"'))
+    party.killed().turns(0, start=True)  # another spelling of the same place: the table is found
+    assert (tables_in(party.home), [*party.home.rows.iterdir()]) == ([], [])
