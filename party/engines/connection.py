@@ -7,6 +7,7 @@ Privacy: an engine's complaint may quote a value, so an error names its class an
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -24,6 +25,10 @@ _EXTRAS = {"pyspark": "spark", "postgres": "engines", "duckdb": "engines"}
 _DIALECTS = {"pyspark": "spark"}
 NAMES = {"pyspark": "spark", "postgres": "postgresql"}  # as receipts, manifests and pages name an engine
 KNOWN = ("bigquery", "clickhouse", "databricks", "duckdb", "postgres", "pyspark", "snowflake", "trino")
+
+
+_spark_lock = Lock()
+_spark_begun: list[dict[str, str]] = []  # the settings of this process's session of Spark, if there is one
 
 
 class Engine:
@@ -178,12 +183,32 @@ def _missing(shown: str, kind: str) -> DataError:
 
 
 def _spark(rest: str) -> Any:
-    """Begin a session of Spark, or join the one of this process. What follows the ? in the URL are Spark's settings."""
+    """Begin the session of Spark, or join it. What follows the ? in the URL are Spark's settings."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName("dp-subn")
-    for name, value in parse_qsl(rest.partition("?")[2]):
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")  # its log may quote values
+    given = dict(parse_qsl(rest.partition("?")[2]))
+    with _spark_lock:
+        begun = next(iter(_spark_begun), given)
+        if given != begun:
+            names = sorted(name for name in {*given, *begun} if given.get(name) != begun.get(name))
+            raise DataError(
+                f"spark://: this process has a session of Spark with another {', '.join(names)}, and can have only one: "
+                "give all data sets on Spark the same settings after the ?, or each a home of its own"
+            )
+        builder = SparkSession.builder.appName("dp-subn")
+        for name, value in given.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")  # its log may quote values
+        _spark_begun[:] = [given]
     return ibis.pyspark.connect(session)
+
+
+def end_spark() -> None:
+    """Stop the session of Spark, if this process has one. The next session may have other settings."""
+    with _spark_lock:
+        if _spark_begun:
+            from pyspark.sql import SparkSession
+
+            SparkSession.builder.getOrCreate().stop()
+            _spark_begun.clear()
