@@ -6,8 +6,8 @@ It does not know what the files hold.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 _OTHERS = 0o077

@@ -40,7 +40,7 @@ class _Note:
     table: str
     rows: int
     where: str  # the engine and its place for tables, as messages name them
-    place: str  # a digest of the same, without a password
+    place: str  # a digest of the same and its user, without a password
 
 
 def begin(opened: OpenHome, dataset: str, terms: Terms, table: Loaded) -> AnyRows:
@@ -94,7 +94,8 @@ def forget(opened: OpenHome, plan: str) -> None:
     if is_gone:
         note.unlink(missing_ok=True)
     else:
-        json_log("the table of a run that is over lies where its data set no longer leads", **asdict(found))
+        what = "the table of a run that is over may be where its data set no longer leads"
+        json_log(what, dataset=found.dataset, table=found.table, where=found.where)
 
 
 def _removed(dataset: Dataset | None, note: _Note) -> bool:
@@ -131,9 +132,10 @@ def _where(dataset: Dataset) -> str:
 
 
 def _place(dataset: Dataset) -> str:
-    """A digest of the engine's address and the place for tables there; a new user or password changes nothing."""
+    """Return a digest of the engine's address, its user, who may have a schema of the same name, and of snapshots."""
     scheme, _, rest = dataset.source.partition("://")
-    return digest(canonical_json([scheme, rest.rpartition("@")[2], dataset.snapshots or ""]))
+    before, _, address = rest.rpartition("@")
+    return digest(canonical_json([scheme, before.partition(":")[0], address, dataset.snapshots or ""]))
 
 
 def _new_name() -> str:

@@ -80,7 +80,7 @@ class Engine:
         return self.fetched(lines if most is None else lines.limit(most))
 
     def made(self, name: str, relation: Relation) -> None:
-        """Make a table of the relation's rows. A table that has this name already belongs to somebody else, and stays."""
+        """Make a table of the relation's rows. A table that has the name already is not its own, and stays."""
         if self.holds(name):
             raise DataError(f"{self._shown}: a table {name} exists already, so none was made; remove it if it is yours")
         with self._named_errors(f"it cannot make the table {name}: allow this user to make tables"):
@@ -192,8 +192,8 @@ def _spark(rest: str) -> Any:
         if given != begun:
             names = sorted(name for name in {*given, *begun} if given.get(name) != begun.get(name))
             raise DataError(
-                f"spark://: this process has a session of Spark with another {', '.join(names)}, and can have only one: "
-                "give all data sets on Spark the same settings after the ?, or each a home of its own"
+                f"spark://: this process has a session of Spark with another {', '.join(names)}, and can have "
+                "only one: give all data sets on Spark the same settings after the ?, or each a home of its own"
             )
         builder = SparkSession.builder.appName("dp-subn")
         for name, value in given.items():

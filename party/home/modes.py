@@ -27,7 +27,8 @@ def engine_file(url: str) -> Path | None:
         return None
     found = urlsplit(url)
     path = "/".join(filter(None, (found.netloc, found.path[bool(found.netloc) :])))
-    return None if path in ("", ":memory:") or path.startswith(("md:", "motherduck:")) else Path(re.sub("^/+", "/", path))
+    is_file = path not in ("", ":memory:") and not path.startswith(("md:", "motherduck:"))
+    return Path(re.sub("^/+", "/", path)) if is_file else None
 
 
 def engine_open_to_others(url: str) -> list[Path]:

@@ -85,9 +85,10 @@ def test_no_table_is_left_of_a_joining_that_was_interrupted(tmp_path, fake, monk
         raise Killed
 
     parties = parties_of(tmp_path, fake, "engine")
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr("party.answering.answering.accept", killed)
-        join(fake, parties, schema=MIXED, rows=ROWS)
+        with pytest.raises(Killed):
+            join(fake, parties, schema=MIXED, rows=ROWS)
     (left,) = tables_in(parties[0].home)
     parties[0] = parties[0].killed()
     parties[0].turns(start=True)

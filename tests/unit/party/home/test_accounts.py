@@ -185,7 +185,8 @@ def test_a_copy_of_a_file_is_asked_about(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["duckdb://", "duckdb:///scratch.duckdb", "spark://?spark.master=local[2]", "spark://?", "databricks://host/x"]
+    "url",
+    ["duckdb://", "duckdb:///scratch.duckdb", "spark://?spark.master=local[2]", "spark://?", "databricks://host/x"],
 )
 def test_an_engine_that_reads_files_is_asked_about_beside_a_file(site: Site, url: str) -> None:
     engine = section("two", url, query=f"SELECT * FROM '{site.home.path}/patients.csv'")
