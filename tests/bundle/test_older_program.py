@@ -51,9 +51,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A curator and parties of the older program, at work; whatever is started later is this program."""
     with monkeypatch.context() as patch:
         patch.setattr(Site, "cli", older_cli)
-        patch.setattr(
-            Cluster, "curator_cli", lambda it, *words: older("subn-curator", *words, "--home", it.folder / "curator")
-        )
+        patch.setattr(Cluster, "curator_cli", lambda it, *words: older("subn-curator", *words, "--home", it._home))
         with cluster(tmp_path / "c", begin_process=begin_older) as found:
             found.add(*PARTIES, rules={"updates": ["accumulate", "joint", "guided"]})  # as its template had them
             found.acquaint(*PARTIES)
