@@ -7,8 +7,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
+_OTHERS = 0o077
 UNFINISHED = ".part"  # the suffix of a file that is not whole yet
 
 
@@ -52,3 +54,32 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+class _OwnFiles:
+    """How many blocks want this process's new files to be its owner's alone, and the mask from before the first."""
+
+    def __init__(self) -> None:
+        self.lock, self.blocks, self.before = Lock(), 0, 0
+
+
+_own_files = _OwnFiles()
+
+
+@contextmanager
+def own_files() -> Iterator[None]:
+    """Make all files and folders that appear in the block their owner's alone, also those that a library makes.
+
+    The mask is the whole process's: meanwhile, other threads make files that nobody else can read either.
+    """
+    with _own_files.lock:
+        if not _own_files.blocks:
+            _own_files.before = os.umask(_OTHERS)
+        _own_files.blocks += 1
+    try:
+        yield
+    finally:
+        with _own_files.lock:
+            _own_files.blocks -= 1
+            if not _own_files.blocks:
+                os.umask(_own_files.before)

@@ -12,12 +12,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Union
 
+from crypto.randomness import Stream
 from party.answering import frozen_rows
 from party.errors import PolicyRefusal, Unreadable
-from party.files import write_file
+from party.files import move, write_file
 from party.home.home import OpenHome
+from party.home.settings import Dataset
+from party.logs import json_log
 from protocol.errors import DataError
-from protocol.exact import canonical_json
+from protocol.exact import canonical_json, digest
 from protocol.plan.terms import Terms
 from protocol.tables.any_rows import AnyRows
 from protocol.tables.counting import Rows
@@ -36,6 +39,8 @@ class _Note:
     dataset: str
     table: str
     rows: int
+    where: str  # the engine and its place for tables, as messages name them
+    place: str  # a digest of the same and its user, without a password
 
 
 def begin(opened: OpenHome, dataset: str, terms: Terms, table: Loaded) -> AnyRows:
@@ -45,10 +50,12 @@ def begin(opened: OpenHome, dataset: str, terms: Terms, table: Loaded) -> AnyRow
         frozen_rows.freeze(folder, plan, terms.agreed, table)
         return Rows(terms.finest.domain, terms.finest.encode(list(table)))
     # The note comes first: whatever a kill leaves in the engine is found by it, and removed.
-    note = _Note(dataset, _name(plan), table.rows)
+    section = opened.settings.datasets[dataset]
+    note = _Note(dataset, _new_name(), table.rows, _where(section), _place(section))
     folder.mkdir(mode=0o700, exist_ok=True)
+    _set_aside(opened, plan)
     write_file(_note(opened, plan), canonical_json(asdict(note)))
-    rows = table.frozen(_name(plan))
+    rows = table.frozen(note.table)
     if rows != table.rows:
         raise PolicyRefusal("the rows of this data set changed while it was read: offer it again, for a new plan")
     return resume(opened, terms)
@@ -71,7 +78,8 @@ def resume(opened: OpenHome, terms: Terms) -> AnyRows:
 def forget(opened: OpenHome, plan: str) -> None:
     """Remove the rows of a run that is over.
 
-    A table in an engine that does not answer keeps its note, and is removed at the next start.
+    The note of a table stays if its engine does not answer, or if party.toml leads to another place now. The next start
+    tries again.
     """
     frozen_rows.forget(opened.home.rows, plan)
     note = _note(opened, plan)
@@ -79,16 +87,27 @@ def forget(opened: OpenHome, plan: str) -> None:
         return
     try:
         found = _read(note)
-        dataset = opened.settings.datasets.get(found.dataset)
-        if dataset is None or not dataset.engine:
-            return
-        from party.engines.table import engine_of
-
-        with engine_of(dataset) as engine:
-            engine.drop(found.table)
-    except (DataError, Unreadable):
+        is_gone = _removed(opened.settings.datasets.get(found.dataset), found)
+    except (DataError, Unreadable) as error:
+        json_log("the table of a run that is over could not be removed", note=str(note), reason=str(error))
         return
-    note.unlink(missing_ok=True)
+    if is_gone:
+        note.unlink(missing_ok=True)
+    else:
+        what = "the table of a run that is over may be where its data set no longer leads"
+        json_log(what, dataset=found.dataset, table=found.table, where=found.where)
+
+
+def _removed(dataset: Dataset | None, note: _Note) -> bool:
+    """Remove a run's table, and return whether it is gone for certain: it was found, or this is where it was made."""
+    if dataset is None or not dataset.engine:
+        return False
+    from party.engines.table import engine_of
+
+    with engine_of(dataset) as engine:
+        was_here = engine.holds(note.table)
+        engine.drop(note.table)
+    return was_here or _place(dataset) == note.place
 
 
 def tidy(opened: OpenHome, active: Collection[str]) -> None:
@@ -102,15 +121,37 @@ def tidy(opened: OpenHome, active: Collection[str]) -> None:
 
 
 def left_behind(opened: OpenHome) -> list[tuple[str, str]]:
-    """Data set and table of the runs that are over, but whose table could not be removed from its engine."""
+    """Table and place of the runs that are over, but whose table could not be removed from its engine."""
     active = {request.plan_hash for request in opened.ledger.requests("active")}
     notes = (_read(file) for file in opened.home.rows.glob("*.engine") if file.stem not in active)
-    return [(note.dataset, note.table) for note in notes]
+    return [(note.table, f"{note.where}, of data set {note.dataset}") for note in notes]
 
 
-def _name(plan: str) -> str:
-    """The name of a run's table, which no other table has by chance."""
-    return f"subn_run_{plan[:32]}"
+def _where(dataset: Dataset) -> str:
+    return dataset.engine_shown + (f" ({dataset.snapshots})" if dataset.snapshots else "")
+
+
+def _place(dataset: Dataset) -> str:
+    """Return a digest of the engine's address, its user, who may have a schema of the same name, and of snapshots."""
+    scheme, _, rest = dataset.source.partition("://")
+    before, _, address = rest.rpartition("@")
+    return digest(canonical_json([scheme, before.partition(":")[0], address, dataset.snapshots or ""]))
+
+
+def _new_name() -> str:
+    """Draw a name for a run's table. Parties of one run may share an engine, so the plan does not name the table."""
+    return f"subn_run_{Stream.system().take(16).hex()}"
+
+
+def _set_aside(opened: OpenHome, plan: str) -> None:
+    """Keep the note of an attempt to join that was interrupted under its table's name, and remove that table.
+
+    What cannot be removed now is removed at the next start, like every table whose run is not active.
+    """
+    if _note(opened, plan).exists():
+        earlier = _read(_note(opened, plan)).table
+        move(_note(opened, plan), _note(opened, earlier))
+        forget(opened, earlier)
 
 
 def _note(opened: OpenHome, plan: str) -> Path:
@@ -120,6 +161,7 @@ def _note(opened: OpenHome, plan: str) -> Path:
 def _read(path: Path) -> _Note:
     try:
         found = json.loads(path.read_bytes())
-        return _Note(str(found["dataset"]), str(found["table"]), int(found["rows"]))
+        texts = {name: str(found[name]) for name in ("dataset", "table", "where", "place")}
+        return _Note(rows=int(found["rows"]), **texts)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise Unreadable(f"{path}: not as this program writes it; the run cannot go on") from None

@@ -35,7 +35,7 @@ from party.curator_link.way import Way, inspector, way_to
 from party.home import keys, settings, tokens
 from party.home.home import OpenHome, open_home
 from party.home.layout import Home
-from party.home.modes import open_to_others
+from party.home.modes import engine_open_to_others, open_to_others
 from party.home.page_address import Local
 from party.home.settings import CuratorSettings, pinned_ca
 from party.rollback import WAY_OUT, earlier, earlier_words, lost, lost_by_log
@@ -125,7 +125,9 @@ def _pages(home: Home, local: Local) -> Iterator[Finding]:
 
 def _sources(home: Home) -> Iterator[Finding]:
     with open_home(home) as opened:
-        for name in opened.settings.datasets:
+        for name, dataset in opened.settings.datasets.items():
+            if dataset.engine and (files := engine_open_to_others(dataset.source)):
+                yield diagnosis.modes([str(path) for path in files])
             found = checked(opened, name)
             if found["fits"]:
                 yield Finding("source", "ok", f"{name}: {found['rows']:,} rows fit")
@@ -135,11 +137,10 @@ def _sources(home: Home) -> Iterator[Finding]:
                 mend = "`subn-party check` shows all problems"
                 yield Finding("source", "bad", f"{name} does not fit: {' '.join(found['why'].splitlines())}", mend)
 
-        for name, table in left_behind(opened):
-            what = f"the table {table} of a run that is over is still in the engine of {name}"
-            yield Finding(
-                "engine", "warn", what, "it is removed at the next start; or remove it with the engine's tool"
-            )
+        for table, where in left_behind(opened):
+            what = f"the table {table} of a run that is over may still be in {where}"
+            mend = "the next start removes it if party.toml leads there; else remove it, and the note of it in rows/"
+            yield Finding("engine", "warn", what, mend)
 
 
 def _accounts(home: Home) -> Iterator[Finding]:

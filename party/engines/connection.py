@@ -6,7 +6,8 @@ Privacy: an engine's complaint may quote a value, so an error names its class an
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,6 +15,8 @@ import ibis
 import sqlglot
 from sqlglot import expressions
 
+from party.files import own_files
+from party.home.modes import engine_file
 from protocol.errors import DataError
 
 Relation = Any  # a table expression of ibis, which has no types of its own
@@ -22,6 +25,10 @@ _EXTRAS = {"pyspark": "spark", "postgres": "engines", "duckdb": "engines"}
 _DIALECTS = {"pyspark": "spark"}
 NAMES = {"pyspark": "spark", "postgres": "postgresql"}  # as receipts, manifests and pages name an engine
 KNOWN = ("bigquery", "clickhouse", "databricks", "duckdb", "postgres", "pyspark", "snowflake", "trino")
+
+
+_spark_lock = Lock()
+_spark_begun: list[dict[str, str]] = []  # the settings of this process's session of Spark, if there is one
 
 
 class Engine:
@@ -73,8 +80,9 @@ class Engine:
         return self.fetched(lines if most is None else lines.limit(most))
 
     def made(self, name: str, relation: Relation) -> None:
-        """Make a table of the relation's rows, in the place of one that an interrupted attempt has left."""
-        self.drop(name)
+        """Make a table of the relation's rows. A table that has the name already is not its own, and stays."""
+        if self.holds(name):
+            raise DataError(f"{self._shown}: a table {name} exists already, so none was made; remove it if it is yours")
         with self._named_errors(f"it cannot make the table {name}: allow this user to make tables"):
             if self.kind == "duckdb":
                 self._run(f"CREATE TABLE {self._place(name)} AS {self._connection.compile(relation)}")
@@ -88,14 +96,13 @@ class Engine:
         """A table that was made here."""
         return self._connection.sql(f"SELECT * FROM {self._place(name)}", schema=dict(types))  # noqa: S608 - quoted
 
-    def holds(self, name: str, types: Mapping[str, str]) -> bool:
-        """Whether a table that was made here is still there."""
-        try:
-            with self._named_errors("it cannot read"):
-                self.table(name, types).limit(0).to_pyarrow()
-        except DataError:
-            return False
-        return True
+    def holds(self, name: str) -> bool:
+        """Whether a table of this name is where tables are made. An engine that does not answer is an error."""
+        with self._named_errors("it cannot list its tables"):
+            if self.kind == "duckdb":
+                lines = self._connection.raw_sql("SELECT table_name FROM duckdb_tables()").fetchall()
+                return (name,) in lines
+            return name in self._connection.list_tables(database=self._home)
 
     def drop(self, name: str) -> None:
         with self._named_errors(f"it cannot remove the table {name}"):
@@ -148,16 +155,19 @@ def connected(url: str, shown: str, home: str | None = None) -> Iterator[Engine]
     if kind not in KNOWN:
         listed = ", ".join(NAMES.get(one, one) for one in KNOWN)
         raise DataError(f"{shown}: no engine is called {kind!r}; expected one of {listed}")
-    try:
-        with named_errors(shown, "it cannot be reached"):
-            connection = _spark(rest) if kind == "pyspark" else ibis.connect(f"{kind}://{rest}")
-    except ImportError:
-        raise _missing(shown, kind) from None
-    try:
-        yield Engine(connection, shown, home)
-    finally:
-        if kind != "pyspark":  # a session of Spark takes seconds to begin: it stays with this process
-            connection.disconnect()
+    with own_files() if kind == "duckdb" else nullcontext():  # its file, its log, and what does not fit into memory
+        try:
+            with named_errors(shown, "it cannot be reached"):
+                if (file := engine_file(url)) is not None:
+                    file.parent.mkdir(exist_ok=True)
+                connection = _spark(rest) if kind == "pyspark" else ibis.connect(f"{kind}://{rest}")
+        except ImportError:
+            raise _missing(shown, kind) from None
+        try:
+            yield Engine(connection, shown, home)
+        finally:
+            if kind != "pyspark":  # a session of Spark takes seconds to begin: it stays with this process
+                connection.disconnect()
 
 
 def kind_of(url: str) -> tuple[str, str]:
@@ -173,12 +183,32 @@ def _missing(shown: str, kind: str) -> DataError:
 
 
 def _spark(rest: str) -> Any:
-    """Begin a session of Spark, or join the one of this process. What follows the ? in the URL are Spark's settings."""
+    """Begin the session of Spark, or join it. What follows the ? in the URL are Spark's settings."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName("dp-subn")
-    for name, value in parse_qsl(rest.partition("?")[2]):
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")  # its log may quote values
+    given = dict(parse_qsl(rest.partition("?")[2]))
+    with _spark_lock:
+        begun = next(iter(_spark_begun), given)
+        if given != begun:
+            names = sorted(name for name in {*given, *begun} if given.get(name) != begun.get(name))
+            raise DataError(
+                f"spark://: this process has a session of Spark with another {', '.join(names)}, and can have "
+                "only one: give all data sets on Spark the same settings after the ?, or each a home of its own"
+            )
+        builder = SparkSession.builder.appName("dp-subn")
+        for name, value in given.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")  # its log may quote values
+        _spark_begun[:] = [given]
     return ibis.pyspark.connect(session)
+
+
+def end_spark() -> None:
+    """Stop the session of Spark, if this process has one. The next session may have other settings."""
+    with _spark_lock:
+        if _spark_begun:
+            from pyspark.sql import SparkSession
+
+            SparkSession.builder.getOrCreate().stop()
+            _spark_begun.clear()

@@ -91,7 +91,7 @@ class Store:
     def _counted(self, keys: Sequence[Key]) -> Iterator[tuple[Key, Table]]:
         frozen = self.frozen
         with engine_of(frozen.dataset) as engine:
-            if not engine.holds(frozen.name, dict.fromkeys(names(frozen.schema), "int32")):
+            if not engine.holds(frozen.name):
                 raise _damaged("is gone")
             for statement in _statements(frozen, keys):
                 yield from statement.counted(engine)

@@ -81,10 +81,19 @@ class Dataset(_Closed):
         return "://" in self.source
 
     @property
+    def scheme(self) -> str:
+        """The kind of a database or an engine; empty for a file."""
+        return self.source.partition("://")[0].partition("+")[0].lower() if self.is_database else ""
+
+    @property
     def engine_shown(self) -> str:
-        """The engine as messages name it: without a user, a password and what follows the ?"""
+        """The engine as messages name it: without a user, a password and what follows the ?
+
+        Either a password or what follows the ? may hold both signs. Then the scheme is all that is shown.
+        """
         scheme, _, rest = self.source.partition("://")
-        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+        before, _, place = rest.rpartition("@")
+        return f"{scheme}://" if "?" in before else f"{scheme}://{place.partition('?')[0]}"
 
     @property
     def is_parquet(self) -> bool:

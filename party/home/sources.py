@@ -5,7 +5,7 @@ It knows no rows, and keeps no password. One table in two formats looks differen
 
 import filecmp
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from party.home.layout import Home
@@ -14,6 +14,7 @@ from protocol.exact import canonical_json, digest
 
 _LOOPBACK = ("", "localhost", "127.0.0.1", "::1")
 _PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "mssql": 1433, "oracle": 1521}
+_READ_FILES = ("duckdb", "spark", "pyspark", "databricks")  # by a path in their SQL
 _PLACES = ("host", "port", "dbname", "service", "unix_socket")  # in a URL's query: they lead to another database
 
 Node = tuple[int, int]  # device and inode
@@ -24,6 +25,7 @@ class Source:
     place: str  # a file, or a database without its user
     query: str = ""  # of a database; a file has none
     node: Node | None = None  # of a file that is there
+    reads_files: bool = False  # whether the query may read any file, and other databases
 
     @property
     def digest(self) -> str:
@@ -37,10 +39,13 @@ class Source:
     def likeness(self, other: "Source") -> str:
         """Say why the same people may be in two sources that are not the same for certain; nothing if they seem apart.
 
-        A database has many addresses, so that any two queries are alike.
+        A database has many addresses, so that any two queries are alike. A query of an engine that reads files is
+        also like any file: what its SQL leads to is not found out here.
         """
         if self.is_same(other):
             return ""
+        if (self.reads_files or other.reads_files) and not (self.query and other.query):
+            return "may read one file, as the query of an engine like duckdb or Spark reads files too"
         if self.query and other.query:
             return f"query {'one database' if self._is_beside(other) else 'databases whose addresses may lead to one'}"
         return "read files of equal content" if self._equals(other) else ""
@@ -60,7 +65,8 @@ def source_of(home: Home, dataset: Dataset) -> Source:
     if not dataset.is_database:
         return _file(home.path / dataset.source)
     query = " ".join((dataset.query or "").split()).rstrip("; ")
-    return _database(dataset.source, query)
+    found = _database(dataset.source, query)
+    return replace(found, reads_files=dataset.scheme in _READ_FILES)
 
 
 def _file(path: Path, query: str = "") -> Source:

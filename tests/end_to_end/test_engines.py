@@ -1,6 +1,7 @@
 """A run over HTTPS of parties that count in PostgreSQL, in duckdb and here: exact totals, and nothing left behind."""
 
-import ibis
+import stat
+
 import psycopg
 import pytest
 
@@ -68,6 +69,16 @@ def test_the_totals_are_exact_and_the_manifest_says_who_counted(engines, url):
     assert tables == [("patients",)]
 
 
+def test_doctor_names_a_file_of_duckdb_that_others_can_read(engines):
+    site = engines.sites["Süd"]
+    file = site.home / "scratch.duckdb"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o644)
+    findings = site.cli("doctor", code=1)["findings"]
+    file.chmod(0o600)
+    assert [one["mend"] for one in findings if one["verdict"] == "bad"] == [f"chmod go= {file}"]
+
+
 def test_check_doctor_and_a_request_say_what_it_costs(engines):
     told = engines.sites["Nord"].cli("check")["datasets"]["patients"]
     assert told["fits"]
@@ -94,7 +105,7 @@ def test_postgresql_gives_each_value_the_code_that_it_gets_here(url, attribute, 
             rows = engine.relation("SELECT * FROM values_of")
             coder = ColumnCoder(parsed, rows.schema()["x"], engine.name)
             fetched = by_code(coder, [value for value in kept if value is not None]) if coder.needs_values else None
-            lines = engine.fetched(rows.select(n=rows.n, c=coder.codes(rows.x, fetched)).order_by(ibis._.n))
+            lines = engine.fetched(rows.select(n=rows.n, c=coder.codes(rows.x, fetched)).order_by("n"))
     finally:
         with psycopg.connect(url) as connection:
             connection.execute("DROP TABLE values_of")

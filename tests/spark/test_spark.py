@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet
 import pytest
-from pyspark import SparkContext
 
 from crypto.randomness import Stream
+from party.engines.connection import connected, end_spark
 from party.home.settings import Dataset
 from party.source import check
+from protocol.errors import DataError
 from protocol.run.scans import TO_JOIN
 from protocol.tables.coding import labels
 from protocol.tables.counting import Rows
@@ -29,19 +31,24 @@ from tests.support.small_runs import MIXED, random_codes
 
 PATIENCE = 900.0  # a session of Spark takes a minute to begin on a busy machine, and every scan some seconds
 ROWS = 300
+MASTER = os.environ.get("SPARK_MASTER", "local-cluster[2,1,1024]")
 
 
 @pytest.fixture(autouse=True)
 def no_session_stays() -> Iterator[None]:
     """End the session of this process: commands that a test runs here begin one, and a party at work has its own."""
     yield
-    context, gateway = SparkContext._active_spark_context, SparkContext._gateway  # whichever thread has begun it
-    if context is not None and gateway is not None:
-        context.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()  # the end of its input ends Spark's program
-        gateway.proc.wait(60)
-        SparkContext._gateway = SparkContext._jvm = None
+    end_spark()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_program_of_spark_stays(no_process_is_left: None) -> Iterator[None]:
+    """End the Java program of this process's sessions, which stays until the process ends."""
+    yield
+    programs = [one for one in psutil.Process().children() if one.name() == "java"]
+    for program in programs:
+        program.terminate()
+    psutil.wait_procs(programs, 60)
 
 
 @pytest.fixture
@@ -60,9 +67,9 @@ def in_spark(site: Site) -> Mapping[str, str]:
     return {"source": spark_at(site.home / "spark"), "query": f"SELECT * FROM parquet.`{file}`"}
 
 
-def spark_at(folder: Path) -> str:
+def spark_at(folder: Path, master: str = MASTER) -> str:
     given = {
-        "spark.master": os.environ.get("SPARK_MASTER", "local-cluster[2,1,1024]"),
+        "spark.master": master,
         "spark.sql.warehouse.dir": str(folder),
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
@@ -87,6 +94,19 @@ def test_spark_codes_and_counts_as_it_is_done_here(spark, capsys):
             print(
                 f"\n{name}: {len(sets)} tables, {TO_JOIN} scans to join, {there.scans} to count, {there.bytes:,} bytes"
             )
+
+
+def test_a_second_session_with_other_settings_is_refused_and_one_with_the_same_is_joined(tmp_path):
+    one, other = spark_at(tmp_path / "one", "local[1]"), spark_at(tmp_path / "one", "local[2]")
+    for _ in range(2):
+        with connected(one, "the engine") as engine:
+            assert engine.fetched(engine.relation("SELECT 1 AS x")).num_rows == 1
+    refused = pytest.raises(DataError, match=r"a session of Spark with another spark\.master, and can have only one")
+    with refused, connected(other, "the engine"):
+        pass
+    end_spark()
+    with connected(other, "the engine") as engine:
+        assert engine.fetched(engine.relation("SELECT 1 AS x")).num_rows == 1
 
 
 def test_a_run_with_one_party_on_spark_one_on_postgresql_and_one_here(tmp_path_factory, capsys):

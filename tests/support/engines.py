@@ -25,11 +25,15 @@ def in_engine(url: str, query: str = "SELECT * FROM t", **more: Any) -> Dataset:
 
 def duckdb_with(folder: Path, *statements: str) -> str:
     """The URL of a new database after these statements."""
-    path = folder / f"rows-{len(list(folder.glob('*.duckdb')))}.duckdb"
-    with duckdb.connect(str(path)) as connection:
+    url = f"duckdb:///{folder}/rows-{len(list(folder.glob('*.duckdb')))}.duckdb"
+    change(url, *statements)
+    return url
+
+
+def change(url: str, *statements: str) -> None:
+    with duckdb.connect(url.removeprefix("duckdb:///")) as connection:
         for statement in statements:
             connection.execute(statement)
-    return f"duckdb:///{path}"
 
 
 def fetched(url: str, query: str = "SELECT * FROM t") -> tuple[list[str], list[tuple[object, ...]]]:
@@ -54,7 +58,7 @@ def coded_here(schema: Schema, header: Sequence[str], rows: Sequence[Sequence[ob
     return gather(schema, coder_here(schema, header, **rules).batches(batches_here(schema, header, rows)))
 
 
-def rows_there(dataset: Dataset, schema: Schema, rows: int, encoding: Encoding, name: str = "subn_run_x") -> EngineRows:
+def rows_there(dataset: Dataset, schema: Schema, rows: int, encoding: Encoding, name: str) -> EngineRows:
     """Rows that an engine has frozen."""
     assert EngineTable(dataset, schema, rows).frozen(name) == rows
     return EngineRows.of(Frozen(dataset, schema, name, rows), encoding)

@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from crypto.randomness import Stream
+from party.answering.run_rows import left_behind
 from protocol.messages.tasks import Acceptance, decode
 from protocol.run.scans import most_scans
 from tests.support.fake_curator import FakeCurator
@@ -20,26 +21,28 @@ METHODS = ["guided", "privbayes"]
 
 def parties_of(folder, fake, where):
     homes = [make_home(folder / f"party-{n}", n, fake, schema=MIXED, rows=ROWS) for n in range(2)]
-    if where == "engine":
+    if where in ("engine", "one engine"):
         to_engine(homes[0])
+    if where == "one engine":
+        to_engine(homes[1], homes[0], "u")
     return [Party(home, n, fake, stream=Stream.keyed(f"party {n}".encode())) for n, home in enumerate(homes)]
 
 
-def to_engine(home):
-    """Move the first party's table into a database that counts it."""
-    database, file = home.path / "patients.duckdb", home.path / "patients.csv"
+def to_engine(home, place=None, table="t"):
+    """Move a party's table into a database that counts it: its own, or that of another party."""
+    database, file = (place or home).path / "patients.duckdb", home.path / "patients.csv"
     columns = ", ".join(f"'{name}': '{TYPES.get(name, 'VARCHAR')}'" for name in MIXED.names)
     with duckdb.connect(str(database)) as connection:
-        connection.execute(f"CREATE TABLE t AS FROM read_csv('{file}', columns = {{{columns}}})")
-    source = f'source = "duckdb:///{database}"\nquery = "SELECT * FROM t"\nengine = true'
+        connection.execute(f"CREATE TABLE {table} AS FROM read_csv('{file}', columns = {{{columns}}})")
+    source = f'source = "duckdb:///{database}"\nquery = "SELECT * FROM {table}"\nengine = true'
     text = home.settings.read_text().replace('source = "patients.csv"', source)
     home.settings.write_text(text)
     file.unlink()
 
 
-def tables_in(home):
-    with duckdb.connect(str(home.path / "patients.duckdb")) as connection:
-        return [name for (name,) in connection.execute("SHOW TABLES").fetchall() if name != "t"]
+def tables_in(home, name="patients.duckdb"):
+    with duckdb.connect(str(home.path / name)) as connection:
+        return [name for (name,) in connection.execute("SHOW TABLES").fetchall() if name not in ("t", "u")]
 
 
 def answers(folder, where, **wishes):
@@ -48,7 +51,8 @@ def answers(folder, where, **wishes):
     fake.start(run_terms(schema=MIXED, rows=ROWS, **wishes))
     finish(fake, parties, RUN)
     assert fake.runs[RUN].status == "finished", fake.runs[RUN].reason
-    parties[0].turns()  # it hears that the run is over
+    for party in parties:
+        party.turns()  # it hears that the run is over
     return [(step, body) for _, step, name, body in fake.deliveries if name == "party-1"], parties[0]
 
 
@@ -64,6 +68,36 @@ def test_all_its_answers_are_those_of_a_party_that_counts_here(tmp_path, method)
     assert said == engine.model_copy(update={"engine": ""})
     assert tables_in(party.home) == []
     assert [*party.home.rows.iterdir()] == []
+
+
+def test_two_parties_may_share_an_engine_and_a_place_in_it(tmp_path):
+    here, _ = answers(tmp_path / "here", "here")
+    there, party = answers(tmp_path / "there", "one engine")
+    assert there[1:] == here[1:]
+    assert tables_in(party.home) == []
+
+
+def test_no_table_is_left_of_a_joining_that_was_interrupted(tmp_path, fake, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def killed(*_what):
+        raise Killed
+
+    parties = parties_of(tmp_path, fake, "engine")
+    with monkeypatch.context() as patch:
+        patch.setattr("party.answering.answering.accept", killed)
+        with pytest.raises(Killed):
+            join(fake, parties, schema=MIXED, rows=ROWS)
+    (left,) = tables_in(parties[0].home)
+    parties[0] = parties[0].killed()
+    parties[0].turns(start=True)
+    (name,) = tables_in(parties[0].home)
+    assert name != left
+    finish(fake, parties, RUN)
+    parties[0].turns()
+    assert (fake.runs[RUN].status, tables_in(parties[0].home)) == ("finished", [])
+    assert [*parties[0].home.rows.iterdir()] == []
 
 
 def test_it_takes_no_more_scans_than_were_stated(tmp_path, monkeypatch):
@@ -118,3 +152,20 @@ def test_what_a_run_left_in_an_engine_that_was_away_is_removed_at_the_next_start
     party.killed().turns(0, start=True)
     assert tables_in(party.home) == []
     assert [*party.home.rows.iterdir()] == []
+
+
+def test_a_table_that_its_data_set_no_longer_leads_to_is_named_until_it_is_removed(tmp_path, fake, capsys):
+    parties = parties_of(tmp_path, fake, "engine")
+    join(fake, parties, schema=MIXED, rows=ROWS)
+    party, given = parties[0], parties[0].home.settings.read_text()
+    (name,) = tables_in(party.home)
+    party.home.settings.write_text(given.replace("patients.duckdb", "other.duckdb"))
+    party = party.killed()
+    party.answering.settle(RUN, "cancelled", "")
+    ((table, where),) = left_behind(party.opened)
+    assert (table, tables_in(party.home)) == (name, [name])
+    assert where == f"duckdb:///{party.home.path}/patients.duckdb, of data set patients"
+    assert name in capsys.readouterr().err
+    party.home.settings.write_text(given.replace("engine = true", 'engine = true\nsnapshots = "main"'))
+    party.killed().turns(0, start=True)  # another spelling of the same place: the table is found
+    assert (tables_in(party.home), [*party.home.rows.iterdir()]) == ([], [])

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
-import ibis
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -118,7 +117,7 @@ def codes_of_each(database: Any, attribute: dict[str, Any], kind: str, values: l
         rows = engine.relation("SELECT * FROM t")
         coder = ColumnCoder(parsed, rows.schema()["x"], engine.name)
         fetched = by_code(coder, [value for value in spelled if value is not None]) if coder.needs_values else None
-        lines = engine.fetched(rows.select(n=rows.n, c=coder.codes(rows.x, fetched)).order_by(ibis._.n))
+        lines = engine.fetched(rows.select(n=rows.n, c=coder.codes(rows.x, fetched)).order_by("n"))
     wanted = [(str(value), coder.code_of(value)) for value in spelled]
     assert [*zip(map(str, spelled), lines["c"].to_pylist(), strict=True)] == wanted
 

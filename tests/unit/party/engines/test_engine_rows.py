@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crypto.randomness import Stream
 from party.engines import rows as engine_rows
-from party.engines.connection import connected
+from party.engines.rows import EngineRows, Frozen
 from party.errors import PolicyRefusal
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
 from protocol.tables.schema import Schema
 from tests.support.effort import examples
-from tests.support.engines import coded_here, duckdb_with, fetched, in_engine, rows_there
+from tests.support.engines import change, coded_here, duckdb_with, fetched, in_engine, rows_there
 
 SCHEMA = Schema.parse(
     {
@@ -46,6 +47,11 @@ def url(tmp_path_factory):
     return duckdb_with(tmp_path_factory.mktemp("rows"), TABLE)
 
 
+@pytest.fixture
+def name():
+    return f"subn_run_{Stream.system().take(8).hex()}"
+
+
 @pytest.fixture(scope="module")
 def codes(url):
     return coded_here(SCHEMA, *fetched(url))
@@ -55,7 +61,9 @@ def codes(url):
 def both(request, url, codes):
     encoding = Encoding.of(SCHEMA, request.param)
     here = Rows(encoding.domain, encoding.encode(codes))
-    return here, rows_there(in_engine(url), SCHEMA, ROWS, encoding, f"subn_run_{request.param}")
+    name, dataset = f"subn_run_{request.param}", in_engine(url)
+    rows_there(dataset, SCHEMA, ROWS, encoding, name)
+    return here, lambda: EngineRows.of(Frozen(dataset, SCHEMA, name, ROWS), encoding)
 
 
 def alike(here, there, sets):
@@ -73,22 +81,22 @@ def sets_of(draw, domain: Domain):
 @given(data=st.data())
 @settings(max_examples=examples(8), deadline=None)
 def test_any_tables_are_the_same(both, data):
-    here, there = both
+    here, opened = both
     sets = data.draw(st.lists(sets_of(here.domain), min_size=1, max_size=12))
     fewest = data.draw(st.sampled_from([1, 256]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine_rows, "ROWS_OF_A_CELL", fewest)  # small tables are joined, or are not
         patch.setattr(engine_rows, "AT_ONCE", data.draw(st.sampled_from([1, 3, 64])))
-        patch.setattr(there._store, "_kept", {})
-        alike(here, there, sets)
+        alike(here, opened(), sets)
 
 
 def test_merged_categories_and_found_bins_are_the_same(both):
-    here, there = both
+    here, opened = both
     if here.domain.count > len(SCHEMA.names):
         return  # bits are neither merged nor divided
     merged = here.domain.with_merged([(2, (0, 1, 1, 0)), (4, (0, 0, 1))])
     sets = [(0, len(merged.variables) - 1), (len(merged.variables) - 2, 1), (3, 1)]
+    there = opened()
     alike(here.over(merged), there.over(merged), sets)
     starts = (0, 4, 5, 19)
     sizes = [len(starts) + 1, *here.domain.sizes[1 : here.domain.count]]
@@ -97,9 +105,9 @@ def test_merged_categories_and_found_bins_are_the_same(both):
     alike(here.divided(divided, edges), there.divided(divided, edges), [(0,), (0, 3), (2, 0, 1)])
 
 
-def test_tables_that_are_announced_are_counted_together_and_never_again(url):
+def test_tables_that_are_announced_are_counted_together_and_never_again(url, name):
     encoding = Encoding.of(SCHEMA, "native")
-    there = rows_there(in_engine(url), SCHEMA, ROWS, encoding)
+    there = rows_there(in_engine(url), SCHEMA, ROWS, encoding, name)
     pairs = [*combinations(range(5), 2)]
     there.expect(pairs)
     assert there.scans == 1
@@ -110,9 +118,9 @@ def test_tables_that_are_announced_are_counted_together_and_never_again(url):
     assert there.table(()).tolist() == ROWS
 
 
-def test_more_tables_than_there_is_room_for_are_counted_when_they_are_asked_for(url, monkeypatch):
+def test_more_tables_than_there_is_room_for_are_counted_when_they_are_asked_for(url, name, monkeypatch):
     monkeypatch.setattr(engine_rows, "MOST_KEPT", 50)
-    there = rows_there(in_engine(url), SCHEMA, ROWS, Encoding.of(SCHEMA, "native"))
+    there = rows_there(in_engine(url), SCHEMA, ROWS, Encoding.of(SCHEMA, "native"), name)
     there.expect([(2,), (4,), (0, 3)])
     assert there.scans == 1
     assert there.table((2,)).sum() == ROWS
@@ -124,23 +132,21 @@ def test_more_tables_than_there_is_room_for_are_counted_when_they_are_asked_for(
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
-        ("DROP TABLE subn_run_x", "is gone"),
-        ("DELETE FROM subn_run_x WHERE c4 = 1", "no longer has its rows"),
-        ("UPDATE subn_run_x SET c4 = 3 WHERE c4 = 1", "holds a code that its schema does not have"),
+        ("DROP TABLE {}", "is gone"),
+        ("DELETE FROM {} WHERE c4 = 1", "no longer has its rows"),
+        ("UPDATE {} SET c4 = 3 WHERE c4 = 1", "holds a code that its schema does not have"),
     ],
 )
-def test_a_run_does_not_go_on_with_other_rows(url, damage, what):
-    there = rows_there(in_engine(url), SCHEMA, ROWS, Encoding.of(SCHEMA, "native"))
-    with connected(url, "the engine") as engine:
-        engine._run(damage)
+def test_a_run_does_not_go_on_with_other_rows(url, name, damage, what):
+    there = rows_there(in_engine(url), SCHEMA, ROWS, Encoding.of(SCHEMA, "native"), name)
+    change(url, damage.format(name))
     with pytest.raises(PolicyRefusal, match=what):
         there.tables([(4,)])
 
 
-def test_rows_that_change_behind_a_run_s_back_change_nothing(tmp_path, codes):
+def test_rows_that_change_behind_a_run_s_back_change_nothing(tmp_path, codes, name):
     url = duckdb_with(tmp_path, TABLE)
     encoding = Encoding.of(SCHEMA, "native")
-    there = rows_there(in_engine(url), SCHEMA, ROWS, encoding)
-    with connected(url, "the engine") as engine:
-        engine._run("UPDATE t SET work = 'clerk'")
+    there = rows_there(in_engine(url), SCHEMA, ROWS, encoding, name)
+    change(url, "UPDATE t SET work = 'clerk'")
     alike(Rows(encoding.domain, encoding.encode(codes)), there, [(4,), (0, 4)])

@@ -1,16 +1,20 @@
 """Data sets in engines: what a check finds, what is refused and in which words, and what is left behind."""
 
+import os
+import stat
+
 import pytest
 
 from party.engines import table as engine_table
 from party.engines.connection import connected
 from party.engines.table import MORE, EngineTable
+from party.home.modes import engine_open_to_others
 from party.persons import TWICE, UNNAMED, PersonsFound
 from party.source import check, load, offending, table
 from protocol.errors import DataError
 from protocol.tables.coding import Problem
 from protocol.tables.schema import Schema
-from tests.support.engines import duckdb_with, in_engine
+from tests.support.engines import change, duckdb_with, fetched, in_engine
 
 SCHEMA = Schema.parse(
     {
@@ -52,8 +56,7 @@ def test_rules_apply_in_the_engine_as_here(tmp_path, bad):
     query = "SELECT * FROM t WHERE age IS NOT NULL"
     rows, found = table(tmp_path, in_engine(bad, query, **rules), SCHEMA)
     assert (rows, found.frozen("subn_run_x")) == (42, 42)
-    with connected(bad, "the engine") as engine:
-        lines = engine._connection.raw_sql("SELECT c0, c1 FROM subn_run_x ORDER BY ALL").fetchall()
+    _, lines = fetched(bad, "SELECT c0, c1 FROM subn_run_x")
     assert ((9, 2) in lines, (0, 2) in lines, min(lines)) == (True, True, (0, 0))
 
 
@@ -77,12 +80,42 @@ def test_rows_per_person_are_checked_but_none_is_left_out(tmp_path, url, key, bo
 
 def test_a_table_that_changed_for_the_worse_is_not_frozen(url):
     found = EngineTable(in_engine(url), SCHEMA, 40)
-    with connected(url, "the engine") as engine:
-        engine._run(BAD)
+    change(url, BAD)
     with pytest.raises(DataError, match="an empty field"):
         found.frozen("subn_run_x")
     with connected(url, "the engine") as engine:
-        assert not engine.holds("subn_run_x", {"c0": "int32"})
+        assert not engine.holds("subn_run_x")
+
+
+def test_a_table_that_has_the_name_already_is_neither_replaced_nor_removed(url):
+    change(url, "CREATE TABLE subn_run_x AS SELECT 7 AS theirs")
+    with pytest.raises(DataError, match="a table subn_run_x exists already"):
+        EngineTable(in_engine(url), SCHEMA, 40).frozen("subn_run_x")
+    assert fetched(url, "SELECT * FROM subn_run_x") == (["theirs"], [(7,)])
+
+
+def test_what_duckdb_writes_is_its_owner_s_alone(tmp_path):
+    file = tmp_path / "scratch" / "codes.duckdb"
+    before = os.umask(0o022)
+    try:
+        with connected(f"duckdb:///{file}", "the engine") as engine:
+            engine.made("subn_run_x", engine.relation("SELECT i AS c0 FROM range(99) AS r(i)"))
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (file.parent, *file.parent.iterdir())}
+    finally:
+        after = os.umask(before)
+    assert modes == {"scratch": 0o700, "codes.duckdb": 0o600, "codes.duckdb.wal": 0o600}
+    assert after == 0o022
+    assert engine_open_to_others(f"duckdb:///{file}") == []
+    file.chmod(0o640)
+    assert [path.name for path in engine_open_to_others(f"duckdb:///{file}")] == ["codes.duckdb"]
+
+
+def test_a_table_counts_as_gone_only_if_the_engine_says_so(url):
+    change(url, "CREATE TABLE subn_run_x AS SELECT 7 AS c0")
+    with connected(url, "the engine") as engine:
+        assert (engine.holds("subn_run_x"), engine.holds("subn_run_y")) == (True, False)
+    with pytest.raises(DataError, match="the engine: it cannot list its tables"):  # the connection is closed
+        engine.holds("subn_run_x")
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,22 @@ def test_a_copy_of_a_file_is_asked_about(site: Site) -> None:
         assert unclear == []
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["duckdb://", "duckdb:///scratch.duckdb", "spark://?spark.master=local[2]", "spark://?", "databricks://host/x"],
+)
+def test_an_engine_that_reads_files_is_asked_about_beside_a_file(site: Site, url: str) -> None:
+    engine = section("two", url, query=f"SELECT * FROM '{site.home.path}/patients.csv'")
+    _, unclear = site.read(section("one"), engine)
+    assert len(unclear) == 1
+    assert unclear[0].startswith("one and two may read one file, as the query of an engine like duckdb or Spark reads")
+    _, unclear = site.read(section("one"), section("three", POSTGRES, query=ALL, budget="x"), engine)
+    assert len(unclear) == 2
+    for budget in ("x", "y"):
+        _, unclear = site.read(section("one", budget="x"), engine + f'\nbudget = "{budget}"')
+        assert unclear == []
+
+
 def test_a_budget_is_not_called_like_another_section(site: Site) -> None:
     (site.home.path / "other.csv").touch()
     _, unclear = site.read(section("one", "other.csv", budget="two"), section("two"))

@@ -10,6 +10,7 @@ from party.files import write_file
 from party.home.layout import Home
 from party.home.settings import add_curator, add_peer, dataset_for, load, schema_of, template
 from protocol.tables.schema import Schema
+from tests.support.engines import in_engine
 from tests.support.small_runs import BITS, MIXED
 
 KEY = "0123456789abcdef" * 4
@@ -257,3 +258,19 @@ def test_an_addition_that_cannot_be_read_again_is_taken_back(home):
     with pytest.raises(SettingsError, match=r"curator\.url"):
         add_curator(home, "north", "no URL", bytes.fromhex(KEY), "")
     assert home.settings.read_text() == template()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://subn:secret@host/db", "postgresql://host/db"),
+        ("postgresql://subn:se@cret@host/db", "postgresql://host/db"),
+        ("postgresql://subn:secret?more@host/db", "postgresql://"),
+        ("postgresql://host/db?user=subn&password=a@secret", "postgresql://"),
+        ("postgresql://subn:secret@host/db?password=secret", "postgresql://host/db"),
+        ("duckdb:////data/a.duckdb", "duckdb:////data/a.duckdb"),
+        ("spark://?spark.master=yarn", "spark://"),
+    ],
+)
+def test_an_engine_is_shown_without_a_password(url, shown):
+    assert in_engine(url).engine_shown == shown
