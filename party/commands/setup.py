@@ -23,7 +23,7 @@ from party.home import keys, settings
 from party.home.home import OpenHome, open_home
 from party.home.keys import OwnKeys, own_fingerprint, peer_fingerprint
 from party.home.layout import Home
-from party.home.lock import served_alone
+from party.home.lock import made_alone, served_alone
 from party.home.settings import CuratorSettings, schema_of
 from party.rollback import earlier, earlier_words
 from protocol.messages.fingerprint_words import fits, spoken
@@ -33,12 +33,13 @@ from protocol.text import alike
 
 def init(home: Home, _chosen: Any) -> Result:
     home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    is_new = not (home.keys / keys.CURRENT).exists()
-    own = keys.make(home.keys) if is_new else keys.load(home.keys)
-    if not home.settings.exists():
-        write_file(home.settings, settings.template())
-    if is_new:
-        Audit(home.audit).append("made", fingerprint=own_fingerprint(own))
+    with made_alone(home.path):  # a service that starts at this moment makes its home too
+        is_new = not (home.keys / keys.CURRENT).exists()
+        own = keys.make(home.keys) if is_new else keys.load(home.keys)
+        if not home.settings.exists():
+            write_file(home.settings, settings.template())
+        if is_new:
+            Audit(home.audit).append("made", fingerprint=own_fingerprint(own))
     data = {"home": str(home.path), "settings": str(home.settings), "fingerprint": own_fingerprint(own), "new": is_new}
     lines = [
         f"{'made' if is_new else 'kept'} this party's keys in {home.keys}: keep a backup that nobody else can read",

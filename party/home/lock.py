@@ -1,4 +1,4 @@
-"""Exclusive lock, so that one process serves a home; the system releases it when its holder dies.
+"""Exclusive locks, so that one process makes or serves a home; the system releases them when their holder dies.
 
 It does not know what the process serves.
 """
@@ -26,6 +26,17 @@ def served_alone(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(file)  # which unlocks; the file stays, for removing it would let two processes lock two files
+
+
+@contextmanager
+def made_alone(folder: Path) -> Iterator[None]:
+    """Wait for every other process that makes the home in this folder, and let others wait while the body runs."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _lock(file: int, path: Path) -> None:

@@ -109,8 +109,11 @@ def test_a_run_that_the_older_program_began_goes_on_or_is_held_with_the_way_back
     assert home.run(before)["state"] == "finished"
     assert home.get(before, "table.csv")
     for name, site in home.sites.items():
-        listed = {one["run"]: one["state"] for one in site.cli("requests", "--all")}
-        assert listed[before] == "ended"
+
+        def has_heard(site: Site = site) -> bool:
+            return {one["run"]: one["state"] for one in site.cli("requests", "--all")}[before] == "ended"
+
+        wait(has_heard, f"{name} to hear of the end", site.running)
         entries = site.cli("ledger")["entries"]
         assert entries[: len(spent[name]["entries"])] == spent[name]["entries"]
         assert site.cli("audit", "verify")["problems"] == []

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from fastapi import Request, Response
 
 from crypto.signing import SigningKey
 from party.commands.main import main
-from party.home import settings
+from party.commands.setup import init
+from party.home import keys, settings
+from party.home.keys import own_fingerprint
 from party.home.layout import Home
 from party.views import amount
 from protocol.messages.fingerprint_words import spoken
@@ -77,6 +80,17 @@ def enrolled(told: Any, fake: FakeCurator, home: Path) -> None:
 
 
 # Setting up
+
+
+def test_one_home_that_is_made_twice_at_once_has_one_pair_of_keys(tmp_path):
+    home = Home(tmp_path / "home")
+
+    def fingerprint(_):
+        return init(home, None).data["fingerprint"]
+
+    with ThreadPoolExecutor(8) as several:
+        told = {*several.map(fingerprint, range(40))}
+    assert told == {own_fingerprint(keys.load(home.keys))}
 
 
 def test_init_makes_a_home_and_keeps_what_is_there(tmp_path, told):
