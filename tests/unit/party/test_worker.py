@@ -111,10 +111,13 @@ def test_a_fingerprint_that_is_noted_while_the_party_serves_counts_from_the_next
     fake.start(run_terms("run-2"))
     party.turns()
     assert party.ledger.request("run-2").state == "active"
-    party.home.settings.write_text("this is no TOML")  # somebody edits it just now: what was noted at the start holds
+    party.home.settings.write_text("this is no TOML")  # somebody edits it just now: nobody counts as noted
     fake.start(run_terms("run-3"))
     party.turns()
-    assert party.ledger.request("run-3").reasons == (reason,)
+    asked = party.ledger.request("run-3")
+    assert asked.state == "asked"
+    assert len(asked.reasons) == 2
+    assert asked.reasons[1].startswith("compare the fingerprint of party-3 with its data owner")
 
 
 def test_a_run_reads_the_table_once(tmp_path, fake, monkeypatch):
