@@ -31,9 +31,8 @@ def ratios() -> Iterator[Ratio]:
     rows, columns = random_rows(ADULT_SIZES, 500_000)
     pairs, wide = list(combinations(range(len(columns)), 2)), [column.astype(np.intp) for column in columns]
     plain = seconds(lambda: [np.bincount(wide[a] * ADULT_SIZES[b] + wide[b]) for a, b in pairs])
-    yield Ratio(
-        f"{len(pairs)} pairs of 500,000 rows counted", "numpy.bincount", seconds(lambda: rows.tables(pairs)), plain
-    )
+    ours = seconds(lambda: Rows(rows.domain, columns).tables(pairs))  # rows keep what they have counted
+    yield Ratio(f"{len(pairs)} pairs of 500,000 rows counted", "numpy.bincount", ours, plain)
 
 
 def main() -> None:
