@@ -8,7 +8,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from signal import SIGSTOP
+from signal import SIGKILL
 from typing import IO, Any
 
 import pytest
@@ -69,15 +69,15 @@ def begun(home: Cluster, **wishes: Any) -> str:
     return str(answer.json()["run"])
 
 
-def begun_and_stopped(home: Cluster, method: str) -> str:
-    """A run in the middle of which one party stands still. Independent runs end with their first step after joining."""
+def begun_and_broken(home: Cluster, method: str) -> str:
+    """A run in the middle of which one party is killed. Independent runs end with their first step after joining."""
     south = home.sites["south"].running
     if method == "independent":
-        south.send(SIGSTOP)
+        south.stop(SIGKILL)
         return begun(home, method=method)
     run = begun(home, method=method)
     wait(lambda: home.run(run)["state"] == "running", "the run to be under way", home.curator)
-    south.send(SIGSTOP)
+    south.stop(SIGKILL)
     return run
 
 
@@ -105,7 +105,7 @@ def until_settled(home: Cluster, run: str) -> dict[str, Any]:
 def test_a_run_that_the_older_program_began_goes_on_or_is_held_with_the_way_back(home: Cluster, method: str) -> None:
     before = begun(home, method=method)
     home.until(before, "finished", patience=120)
-    run = begun_and_stopped(home, method)
+    run = begun_and_broken(home, method)
     assert home.run(run)["state"] not in ENDS
     spent = {name: older_cli(home.sites[name], "ledger") for name in PARTIES}
     upgraded(home)
