@@ -137,12 +137,12 @@ class Engine:
 
 @contextmanager
 def named_errors(shown: str, what: str) -> Iterator[None]:
-    """Name an engine's error by its class and code. Drivers share no base class of errors but Exception."""
+    """Name an engine's error by its class and code."""
     try:
         yield
     except (DataError, ImportError):
         raise
-    except Exception as error:
+    except Exception as error:  # drivers of engines share no other class of errors
         code = getattr(error, "sqlstate", None) or ""
         named = " ".join(filter(None, (type(error).__name__, str(code))))
         raise DataError(f"{shown}: {what} ({named}); try it with the engine's own tool") from None
