@@ -242,9 +242,10 @@ def test_a_databases_complaint_is_not_repeated(home: Cluster, database: str) -> 
     site = home.sites["Bad"]
     site.running.stop()
     settings = site.home / "party.toml"
+    from_a_file = settings.read_text()
     query = "SELECT 'x' AS person, sick, sex, amount::int AS amount FROM patients"
     source = f'source = "{database}"\nquery = "{query}"'
-    settings.write_text(settings.read_text().replace('source = "patients.csv"', source))
+    settings.write_text(from_a_file.replace('source = "patients.csv"', source))
     home.serve("Bad")
     run = home.begin("Nord", "Bad")
     assert home.until(run, "refused")["culprit"] == "Bad"
@@ -252,3 +253,6 @@ def test_a_databases_complaint_is_not_repeated(home: Cluster, database: str) -> 
     assert checked.returncode == 2
     assert not [canary for canary in VALUES if canary in checked.stdout + checked.stderr]
     assert_no_canary(home)
+    site.running.stop()
+    settings.write_text(from_a_file)
+    home.serve("Bad")
