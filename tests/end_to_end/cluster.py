@@ -61,11 +61,12 @@ class Program:
             if line.startswith("{"):
                 yield json.loads(line)
 
-    def said(self, event: str) -> dict[str, Any] | None:
-        return next((line for line in self.lines() if line.get("event") == event), None)
+    def said(self, event: str, **more: str) -> dict[str, Any] | None:
+        wanted = ({"event": event} | more).items()
+        return next((line for line in self.lines() if wanted <= line.items()), None)
 
-    def wait_for(self, event: str) -> dict[str, Any]:
-        return wait(lambda: self.said(event), f"{event!r} of {self.name}", self)
+    def wait_for(self, event: str, **more: str) -> dict[str, Any]:
+        return wait(lambda: self.said(event, **more), f"{event!r} of {self.name}", self)
 
     def tail(self) -> str:
         last = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]

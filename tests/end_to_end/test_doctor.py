@@ -128,6 +128,7 @@ def test_a_damaged_ledger_and_a_forgotten_one(clinic: Cluster) -> None:
             path.unlink()
         for path, content in kept.items():
             path.write_bytes(content)
+            path.chmod(0o600)
 
 
 def test_what_is_wrong_with_the_curator(clinic: Cluster) -> None:

@@ -63,7 +63,7 @@ def test_the_totals_are_exact_and_the_manifest_says_who_counted(engines, url):
     assert check_totals(engines, run) >= 5
     assert engines_in(engines, run) == {"Nord": "postgresql", "Süd": "duckdb", "Ost": ""}
     for name in ("Nord", "Süd"):
-        engines.sites[name].running.wait_for("run ended")
+        engines.sites[name].running.wait_for("run ended", run=run)
     with psycopg.connect(url) as connection:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     assert tables == [("patients",)]
@@ -85,8 +85,8 @@ def test_check_doctor_and_a_request_say_what_it_costs(engines):
     assert told["engine"].startswith(
         "counted in postgresql:///postgres, no row comes here. A run reads the table twice"
     )
-    run = engines.begin("Nord", "Süd", "Ost")
-    engines.until(run, "finished")
+    run = engines.finished("Nord", "Süd", "Ost")
+    engines.sites["Süd"].running.wait_for("run ended", run=run)  # whoever looks next finds its duckdb free
     (request,) = engines.sites["Nord"].cli("requests", run)
     assert request["engine"]["shown"] == "postgresql:///postgres"
     assert 3 < request["engine"]["scans"] < 30
