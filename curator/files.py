@@ -3,6 +3,7 @@
 It does not know what the files hold.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,17 @@ def move(source: Path, target: Path) -> None:
     """Put a file that is on disk already in the target's place, and write the new name to disk."""
     os.replace(source, target)
     sync_folder(target.parent)
+
+
+@contextmanager
+def made_alone(folder: Path) -> Iterator[None]:
+    """Wait for every other process that makes a home in this folder, and let others wait while the body runs."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,6 +12,7 @@ from curator.accounts.registry import Registry
 from curator.clock import system_clock
 from curator.commands.certificate import make_certificates
 from curator.errors import SettingsError
+from curator.files import made_alone
 from curator.home import backup as backups
 from curator.home.certificates import Certificates
 from curator.home.keys import CuratorKeys
@@ -24,13 +25,16 @@ from protocol.messages.pins import joined, pin_of
 
 
 def init(settings: Settings, chosen: argparse.Namespace) -> int:
-    if (settings.home / "keys").exists():
-        raise SettingsError(
-            f"{settings.home} has been set up already, so nothing was changed. For another curator, name another --home"
-        )
+    """Make a home; one whose making was cut short is completed."""
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    certificates = make_certificates(settings, chosen)
-    keys = CuratorKeys.create(settings.home, Stream.system())
+    with made_alone(settings.home):
+        if CuratorKeys.exist(settings.home):
+            raise SettingsError(
+                f"{settings.home} has been set up already, so nothing was changed. For another curator, name another "
+                "--home"
+            )
+        certificates = make_certificates(settings, chosen)
+        keys = CuratorKeys.create(settings.home, Stream.system())
     operator_key = _registry(settings).new_operator_key("first", Stream.system())
     public = keys.signing.public
     found = {

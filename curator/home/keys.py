@@ -30,10 +30,15 @@ class CuratorKeys:
         """Make new keys, in files that only their owner can read. Existing keys are kept."""
         directory = home / "keys"
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name, secret in ((SIGNING_FILE, SigningKey.generate().to_bytes()), (MASTER_FILE, stream.take(KEY_BYTES))):
+        for name, secret in ((MASTER_FILE, stream.take(KEY_BYTES)), (SIGNING_FILE, SigningKey.generate().to_bytes())):
             if not (directory / name).exists():
                 _write_secret(directory / name, secret)
         return cls.load(home)
+
+    @staticmethod
+    def exist(home: Path) -> bool:
+        """Whether `create` has come to its end in this home."""
+        return (home / "keys" / SIGNING_FILE).exists()
 
     @classmethod
     def rotate(cls, home: Path) -> "CuratorKeys":

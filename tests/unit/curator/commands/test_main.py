@@ -63,6 +63,31 @@ def test_init_makes_keys_that_only_the_owner_reads_and_a_first_operators_key(
     assert CuratorKeys.load(home).signing.public == keys.signing.public
 
 
+def test_a_home_that_is_made_twice_at_once_has_one_pair_of_keys_and_one_operators_key(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    command = [Path(sys.executable).with_name("subn-curator"), "init", "--home", home, "--json"]
+    made = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    said = [one.communicate(timeout=60) for one in made]
+    assert sorted(one.returncode for one in made) == [0, 2, 2, 2]
+    (found,) = (json.loads(text) for text, _ in said if text)
+    assert found["curator_key"] == CuratorKeys.load(home).signing.public.hex()
+    assert is_valid(home, found["operator_key"])
+
+
+@pytest.mark.parametrize("lost", [["signing.key"], ["signing.key", "master.key"]])
+def test_a_home_whose_making_was_cut_short_is_completed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: list[str]
+) -> None:
+    told(capsys, "init", "--home", str(tmp_path))
+    certificate = (tmp_path / "tls/ca.pem").read_bytes()
+    for name in ("curator.db", *(f"keys/{one}" for one in lost)):  # what a kill in between leaves
+        (tmp_path / name).unlink()
+    found = told(capsys, "init", "--home", str(tmp_path))
+    assert found["curator_key"] == CuratorKeys.load(tmp_path).signing.public.hex()
+    assert is_valid(tmp_path, found["operator_key"])
+    assert (tmp_path / "tls/ca.pem").read_bytes() == certificate
+
+
 def test_init_shows_the_operators_key_in_its_last_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--home", str(tmp_path / "home")]) == 0
     assert is_valid(tmp_path / "home", capsys.readouterr().out.splitlines()[-1])

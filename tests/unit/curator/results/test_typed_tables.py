@@ -121,7 +121,7 @@ def test_other_programs_read_it(path):
     described = duckdb.execute(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM '{path}')")
     types = dict(described.fetchall())
     assert (types["visits"], types["cost"], types["day"]) == ("BIGINT", "DECIMAL(8,2)", "DATE")
-    assert duckdb.execute(f"SELECT count(*), count(smoker) FROM '{path}'").fetchone() == (ROWS, ROWS * 2 // 3)
+    assert duckdb.execute(f"SELECT count(*), count(smoker) FROM '{path}'").fetchall() == [(ROWS, ROWS * 2 // 3)]
 
 
 def test_a_data_frame_keeps_the_types(path):
