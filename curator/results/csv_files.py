@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO, TextIOWrapper
-from itertools import chain
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from curator.files import PUBLIC, whole_file
 from protocol.errors import DataError
@@ -78,45 +79,83 @@ def write_for_spreadsheets(source: Path, target: Path) -> None:
 def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[TextColumn]]) -> None:
     """Write a table from batches of columns. The file appears whole or not at all."""
     with whole_file(path, PUBLIC) as output:
-        for columns in chain([of_one_row(header)], batches):
-            output.writelines(csv_pieces(columns))
+        output.writelines(csv_pieces(chain([of_one_row(header)], batches)))
 
 
 def of_one_row(texts: Sequence[str]) -> list[TextColumn]:
     return [TextColumn.of_rows([text]) for text in texts]
 
 
-def csv_pieces(columns: Sequence[TextColumn]) -> Iterator[bytes]:
-    """Yield the rows of these columns as CSV. Every text of a column is quoted once, however many rows have it."""
+def csv_pieces(batches: Iterable[Sequence[TextColumn]]) -> Iterator[bytes]:
+    """Yield batches of rows as CSV. Texts that batches share are quoted once, however many rows have them."""
     import pyarrow as pa  # only whoever writes a table waits for it
+
+    parts: dict[int, _Part] = {}
+    for columns in batches:
+        former, groups = parts, _groups(columns)
+        parts = {group.start: _part(columns, group, former.get(group.start)) for group in groups}
+        if parts != former:
+            texts = pa.concat_arrays([part.texts for part in parts.values()])
+            firsts = np.cumsum([0, *(len(part.texts) for part in parts.values())])
+            step = max(1, PIECE // max(1, sum(part.longest for part in parts.values())))
+        for start in range(0, len(columns[0]), step):
+            yield _in_order(texts, _places(columns, groups, firsts, slice(start, start + step)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of every row: a column, or neighbours of few texts, with a text for every combination of theirs."""
+
+    columns: Sequence[Sequence[str]]
+    texts: Any  # an array of Arrow, with the sign behind the part
+    longest: int  # bytes
+
+
+def _part(columns: Sequence[TextColumn], group: slice, former: _Part | None) -> _Part:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    is_alone = len(columns) == 1
-    joined = _with_neighbours([TextColumn(_quoted(column.texts, is_alone), column.places) for column in columns])
-    longest = sum(1 + max(map(len, column.texts), default=0) for column in joined)
-    step = max(1, PIECE // longest)
-    # Arrow joins the columns of a row. A line break before each row, not after it, joins the rows in its memory.
-    joined[0] = TextColumn([f"\n{text}" for text in joined[0].texts], joined[0].places)
-    texts = [pa.array(column.texts, pa.string()) for column in joined]
-    for start in range(0, len(columns[0]), step):
-        places = [pa.array(column.places[start : start + step]) for column in joined]
-        cells = [own.take(here) for own, here in zip(texts, places, strict=True)]
-        rows = pc.binary_join_element_wise(*cells, ",")
-        _, ends, text = rows.buffers()
-        yield b"".join((memoryview(text)[1 : np.frombuffer(ends, np.int32)[len(rows)]], b"\n"))
+    own = [column.texts for column in columns[group]]
+    if former is not None and former.columns == own:
+        return former
+    quoted = [_quoted(texts, len(columns) == 1) for texts in own]
+    combined = quoted[0] if len(quoted) == 1 else map(",".join, product(*quoted))
+    end = "\n" if group.stop == len(columns) else ","
+    texts = pc.binary_join_element_wise(pa.array(combined, pa.string()), "", end)
+    return _Part(own, texts, pc.max(pc.binary_length(texts)).as_py() or 0)
 
 
-def _with_neighbours(columns: Sequence[TextColumn]) -> list[TextColumn]:
-    """Join columns of few texts with their neighbours: a text for every combination, so that rows have fewer parts."""
-    found = [columns[0]]
-    for column in columns[1:]:
-        before, count = found[-1], len(column.texts)
-        if len(before.texts) * count <= MOST_COMBINED:
-            texts = [f"{one},{other}" for one in before.texts for other in column.texts]
-            found[-1] = TextColumn(texts, before.places.astype(np.intp) * count + column.places)
-        else:
-            found.append(column)
-    return found
+def _groups(columns: Sequence[TextColumn]) -> list[slice]:
+    """Divide the columns into groups of neighbours with few combinations, so that rows have few parts."""
+    firsts, combinations = [0], len(columns[0].texts)
+    for place, column in enumerate(columns[1:], start=1):
+        combinations *= len(column.texts)
+        if combinations > MOST_COMBINED:
+            firsts.append(place)
+            combinations = len(column.texts)
+    return [slice(*ends) for ends in pairwise([*firsts, len(columns)])]
+
+
+def _places(
+    columns: Sequence[TextColumn], groups: Sequence[slice], firsts: NDArray[np.intp], rows: slice
+) -> NDArray[np.intp]:
+    """Return the places of these rows' parts, row after row, in one list of the texts of all parts."""
+    found = np.empty((len(columns[0].places[rows]), len(groups)), dtype=np.intp)
+    for index, group in enumerate(groups):
+        place: Any = 0
+        for column in columns[group]:
+            place = place * len(column.texts) + column.places[rows].astype(np.intp)
+        np.add(place, firsts[index], out=found[:, index])
+    return found.ravel()
+
+
+def _in_order(texts: Any, places: NDArray[np.intp]) -> bytes:
+    """Return the texts at these places, one after the other, as they lie in the memory of an Arrow array."""
+    import pyarrow as pa
+
+    found = texts.take(pa.array(places))
+    _, ends, text = found.buffers()
+    return bytes(memoryview(text)[: np.frombuffer(ends, np.int32)[len(found)]])
 
 
 def _quoted(texts: Sequence[str], is_alone: bool) -> Sequence[str]:

@@ -31,9 +31,8 @@ def published_chunks(path: Path) -> Iterator[bytes]:
 
 def fresh_csv(folder: Path, terms: Terms, rows: int, stream: Stream) -> Iterator[bytes]:
     """Yield a new table as CSV, batch by batch. The whole table is never in memory or on disk."""
-    yield from csv_pieces(of_one_row(terms.schema.names))
-    for columns in synthetic_labels(terms, load_knowledge(folder, terms), rows, stream.take(KEY_BYTES)):
-        yield from csv_pieces(columns)
+    drawn = synthetic_labels(terms, load_knowledge(folder, terms), rows, stream.take(KEY_BYTES))
+    yield from csv_pieces(chain([of_one_row(terms.schema.names)], drawn))
 
 
 def published_parquet(folder: Path, terms: Terms) -> Iterator[bytes]:

@@ -29,21 +29,28 @@ def tables(draw):
 
 
 @pytest.mark.parametrize(("piece", "combined"), [(1, 1), (9, 6), (1 << 23, 1 << 12)])
-@given(tables())
+@given(st.data())
 @settings(deadline=None, max_examples=60)
-def test_rows_are_written_as_by_csv(piece, combined, columns):
-    expected = io.StringIO(newline="")
-    csv.writer(expected, lineterminator="\n").writerows(zip(*columns, strict=True))
+def test_rows_are_written_as_by_csv(piece, combined, data):
+    columns = data.draw(tables())
+    others = [TextColumn(data.draw(st.sampled_from([own.texts, own.texts[:1]])), own.places * 0) for own in columns]
+    batches, expected = [columns, columns, others, columns], io.StringIO(newline="")
+    for batch in batches:
+        csv.writer(expected, lineterminator="\n").writerows(zip(*batch, strict=True))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_files, "PIECE", piece)
         patch.setattr(csv_files, "MOST_COMBINED", combined)
-        assert b"".join(csv_pieces(columns)) == expected.getvalue().encode()
+        assert b"".join(csv_pieces(batches)) == expected.getvalue().encode()
+
+
+def test_no_rows_are_no_text():
+    assert [*csv_pieces([[TextColumn.of_rows([]), TextColumn(["x"], np.zeros(0, np.uint8))]])] == []
 
 
 def test_a_piece_of_rows_is_bounded_however_many_columns_there_are(monkeypatch):
     monkeypatch.setattr(csv_files, "PIECE", 1000)
     columns = [TextColumn(["x" * 9, "y"], np.arange(500) % 2)] * 30
-    assert max(map(len, csv_pieces(columns))) <= 1000
+    assert max(map(len, csv_pieces([columns]))) <= 1000
 
 
 @pytest.mark.parametrize("kind", [Integer, Real])
