@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from crypto.randomness import Stream
 from protocol.model.estimation import GraphicalModel
 from protocol.model.junction_tree import Array
+from protocol.model.row_order import in_order, row_of
 from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
@@ -44,8 +45,9 @@ def systematic(cumulative: Array, situation: NDArray[Any], stream: Stream) -> Co
     random start.
     """
     situations, codes = cumulative.shape
-    order = _shuffled(situation, situations, stream)
     sizes = np.bincount(situation, minlength=situations)
+    word_bits = min(32, 64 - len(situation).bit_length() - situations.bit_length())
+    order = row_of(in_order(situation, sizes, stream.words32(len(situation)), word_bits))
     starts = stream.words32(situations) / _WORD
     here = np.flatnonzero(sizes)
     ends = _ends(cumulative[here], here, sizes[here], starts[here])
@@ -72,25 +74,6 @@ def _ends(
     near += is_below[1].astype(np.intp) - ~is_below[0]
     ends = np.clip(near, 0, size)
     return np.where(cumulative < cumulative[:, -1:], ends, size)  # behind the last code with a share is no row
-
-
-def _shuffled(situation: NDArray[Any], situations: int, stream: Stream) -> NDArray[np.int64]:
-    """Order the rows by situation, and at random within a situation.
-
-    Situation, random word and row are packed into one number; sorting such numbers is many times faster than sorting by
-    two keys.
-    """
-    rows = len(situation)
-    row_bits = np.uint64(rows.bit_length())
-    word_bits = np.uint64(min(32, 64 - rows.bit_length() - situations.bit_length()))
-    packed = stream.words32(rows).astype(np.uint64)
-    packed >>= np.uint64(32) - word_bits
-    packed |= situation.astype(np.uint64) << word_bits
-    packed <<= row_bits
-    packed |= np.arange(rows, dtype=np.uint64)
-    packed.sort()
-    packed &= (np.uint64(1) << row_bits) - np.uint64(1)
-    return packed.view(np.int64)
 
 
 def cumulative_shares(weights: Array) -> Array:

@@ -1,0 +1,51 @@
+"""Rows in the order of their situations, and at random within a situation.
+
+It does not know what situations stand for, or what is drawn from the order.
+
+Situation, random word and row are packed into one number, and the numbers are sorted. Words are uniform, so a row's
+place is known beforehand but for a few places. Sorting by 16 bits of that place takes two passes over the rows, and
+sorting what is nearly in order hardly more than one: together less than half as long as one sort of the numbers.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORD_BITS = 32
+_PLACE_BITS = 16  # what numpy sorts by counting
+
+
+def in_order(
+    situation: NDArray[Any], sizes: NDArray[np.intp], words: NDArray[np.uint32], word_bits: int
+) -> NDArray[np.uint64]:
+    """Pack situation, the word's first bits and the row of every row, and sort.
+
+    `sizes` counts the rows of each situation. The row takes the last `len(situation).bit_length()` bits.
+    """
+    rows = len(situation)
+    near = _near_places(situation, sizes, words)
+    packed = words.astype(np.uint64)
+    packed >>= np.uint64(_WORD_BITS - word_bits)
+    packed |= situation.astype(np.uint64) << np.uint64(word_bits)
+    packed <<= np.uint64(rows.bit_length())
+    packed |= np.arange(rows, dtype=np.uint64)
+    packed = packed.take(np.argsort(near, kind="stable"))
+    packed.sort(kind="stable")
+    return packed
+
+
+def row_of(packed: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the row of every packed number. The numbers are lost."""
+    packed &= (np.uint64(1) << np.uint64(len(packed).bit_length())) - np.uint64(1)
+    return packed.view(np.int64)
+
+
+def _near_places(situation: NDArray[Any], sizes: NDArray[np.intp], words: NDArray[np.uint32]) -> NDArray[np.uint16]:
+    """Return the first bits of about the place that every row will have, rising as the packed numbers rise."""
+    place = sizes.astype(np.uint64).take(situation)
+    place *= words
+    place >>= np.uint64(_WORD_BITS)
+    place += (np.cumsum(sizes) - sizes).astype(np.uint64).take(situation)
+    place >>= np.uint64(max(0, (len(situation) - 1).bit_length() - _PLACE_BITS))
+    return place.astype(np.uint16)
