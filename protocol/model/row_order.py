@@ -3,8 +3,9 @@
 It does not know what situations stand for, or what is drawn from the order.
 
 Situation, random word and row are packed into one number, and the numbers are sorted. Words are uniform, so a row's
-place is known beforehand but for a few places. Sorting by 16 bits of that place takes two passes over the rows, and
-sorting what is nearly in order hardly more than one: together less than half as long as one sort of the numbers.
+place is known beforehand but for a few places. The rows are sorted by 16 bits of that place, which takes two passes
+over them, and then by the numbers, which takes hardly more than one where rows are nearly in order. This takes about as
+long on every processor, while numpy's sort of 64-bit numbers takes as long, or three times as long.
 """
 
 from typing import Any
@@ -42,10 +43,13 @@ def row_of(packed: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def _near_places(situation: NDArray[Any], sizes: NDArray[np.intp], words: NDArray[np.uint32]) -> NDArray[np.uint16]:
-    """Return the first bits of about the place that every row will have, rising as the packed numbers rise."""
-    place = sizes.astype(np.uint64).take(situation)
-    place *= words
-    place >>= np.uint64(_WORD_BITS)
-    place += (np.cumsum(sizes) - sizes).astype(np.uint64).take(situation)
-    place >>= np.uint64(max(0, (len(situation) - 1).bit_length() - _PLACE_BITS))
+    """Return the first bits of about the place that every row will have.
+
+    Overflow safety: a word's first 16 - s bits times the rows of a situation, of which there are at most 2^(16 + s).
+    """
+    surplus = max(0, (len(situation) - 1).bit_length() - _PLACE_BITS)
+    place = words >> np.uint32(_PLACE_BITS + surplus)
+    place *= sizes.astype(np.uint32).take(situation)
+    place >>= np.uint32(_PLACE_BITS)
+    place += ((np.cumsum(sizes) - sizes) >> surplus).astype(np.uint32).take(situation)
     return place.astype(np.uint16)
