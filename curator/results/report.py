@@ -53,7 +53,7 @@ def report_json(
         "network": [edge.model_dump(mode="json") for edge in edges(terms, known)],
         "stages": [cost.model_dump(mode="json") for cost in costs],
         **_expectations(terms),
-        **({"dependence": found.model_dump(mode="json")} if (found := dependence(terms, known)) else {}),
+        "dependence": found.model_dump(mode="json") if (found := dependence(terms, known)) else None,
         "phases": phases(terms, known),
         "released": _released(terms, known),
         "rows": terms.plan.rows,

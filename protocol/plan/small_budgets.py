@@ -22,6 +22,7 @@ from protocol.views.cover import Budgets, Cover, cover, single_views
 _MOST = 30  # thousandths of the budget for the question
 _CERTAIN = 2.5  # deviations of the answer's noise between a table without dependence and the bound
 _GRID = 10**6  # of the bound
+_LEAST = 1e-9  # variance, instead of 0 for budgets so large that no noise is drawn
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def _variances(counted: Cover, budget: Fraction, definition: PrivacyDefinition, 
     """The variance of the noise in the count of one category, by column, over all views that hold the column."""
     precision = [0.0] * len(counted.domain_sizes)
     for view, cells, share in zip(counted.views, counted.view_cells, allocate(budget, counted.weights), strict=True):
-        whole = definition.variance(definition.rate(share)) * shares_of_noise * cells
+        whole = max(definition.variance(definition.rate(share)) * shares_of_noise * cells, _LEAST)
         for variable in view:
             precision[variable] += counted.domain_sizes[variable] / whole
     return [1 / one for one in precision]
