@@ -246,3 +246,30 @@ def test_parties_that_are_asked_for_different_tables_produce_a_sum_that_does_not
     run.receive(2, replies[2])
     with pytest.raises(FailedCheck, match=r"sent \d+ bytes for 'correlations', expected|do not add up"):
         run.receive(0, replies[0])
+
+
+# Tables of very many columns, as recommended plans ask about them
+
+
+def sixty(of_class: float, data: np.random.Generator) -> list[list[Any]]:
+    """Rows of four parties in 60 columns of two values that depend on a hidden class, each by so much."""
+    parties = []
+    for _ in range(4):
+        hidden = data.integers(0, 2, 20_000)
+        base = data.uniform(0.1, 0.9, 60) * (1 - of_class)
+        columns = (data.random((60, 20_000)) < base[:, None] + of_class * hidden).astype(np.uint8)
+        parties.append(list(columns))
+    return parties
+
+
+@pytest.mark.parametrize("method", ["guided", "dp-subn"])
+@pytest.mark.parametrize(
+    ("of_class", "is_alone"), [(0.0, True), (0.05, True), (0.3, False)], ids=["independent", "nearly", "dependent"]
+)
+def test_sixty_columns_go_the_right_way(method: str, of_class: float, is_alone: bool) -> None:
+    schema = Schema.parse({"attributes": [{"name": f"c{i}", "kind": "boolean"} for i in range(60)]})
+    wishes = {"update": "turns"} if method == "dp-subn" else {}
+    terms = terms_of(schema, (20_000,) * 4, "0.8", method=method, noise="distributed", insiders=1, **wishes)
+    assert terms.plan.dependence
+    run = Driver(terms, sixty(of_class, np.random.default_rng(11)), clear=True).run_to("correlations")
+    assert counts_alone(terms, run.state.knowledge) is is_alone
