@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from protocol.plan.step import StageName
 from protocol.plan.terms import Terms
+from protocol.stages.dependence import counts_alone
 from protocol.stages.knowledge import Knowledge, Released, with_guide
 from protocol.stages.reference_rows import reference_of_guide
 from protocol.tables.counting import Rows
@@ -35,7 +36,8 @@ def _views(terms: Terms, known: Knowledge) -> Json | None:
     """Return the attributes of every view that the parties counted, and whether it counts halves of them."""
     if not any(one.step == "correlations" for one in known.released):
         return None
-    cover = terms.cover if terms.plan.views != "single" else None
+    has_views = terms.plan.views != "single" and not counts_alone(terms, known)
+    cover = terms.cover if has_views else None
     if cover is None:
         return None
     held = [sorted({_attribute(terms)[variable] for variable in view}) for view in cover.views]

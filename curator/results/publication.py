@@ -28,7 +28,7 @@ from curator.store.run_records import EventRecord, ReplyRecord, spent, spent_del
 from protocol.network.network import Family, Network
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunState
-from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, edges, signed
+from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, dependence, edges, signed
 from protocol.run.synthesis import published_terms, synthetic_codes
 from protocol.services.schema_words import editable
 from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_domain
@@ -140,6 +140,8 @@ def tables_json(terms: Terms, known: Knowledge) -> Json:
         "halves": _groups_json(known.halves),
         # The counts of fine bins among which edges were found, and the fine bins with which the found ones begin.
         **({"grids": _grids_json(known)} if known.edges else {}),
+        # How strongly columns depend on each other: a noisy number of rows.
+        **({"dependence": known.dependence} if known.dependence is not None else {}),
         "models": models,  # method independent: the number of tables of each party, in order
         "tables": [
             {
@@ -175,7 +177,7 @@ def load_knowledge(folder: Path, terms: Terms) -> Knowledge:
     empty = np.zeros((terms.domain.count, terms.domain.count))
     if not content["models"]:
         known = Knowledge(empty, networks[0].families, released=released, merged=merged, halves=halves)
-        return replace(known, grids=grids, edges=edges)
+        return replace(known, grids=grids, edges=edges, dependence=content.get("dependence"))
     tables = iter(one.table for one in released)
     models = tuple(
         LocalModel(own, tuple(next(tables) for _ in range(count)), rows)
@@ -240,6 +242,7 @@ def _manifest(
         ),
         network=edges(terms, state.knowledge),
         phases=tuple(costs),
+        dependence=dependence(terms, state.knowledge),
         outputs=outputs,
         software={"dp-subn": version("dp-subn"), "python": platform.python_version()},
         finished=finished,

@@ -25,7 +25,7 @@ from protocol.forecast.error import predicted
 from protocol.plan.promises import not_promised, odds_factor, promises
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
-from protocol.run.manifest import Cost, edges
+from protocol.run.manifest import Cost, dependence, edges
 from protocol.stages.knowledge import Knowledge, counted_domain
 from protocol.tables.spreadsheets import formulas_in
 
@@ -53,6 +53,7 @@ def report_json(
         "network": [edge.model_dump(mode="json") for edge in edges(terms, known)],
         "stages": [cost.model_dump(mode="json") for cost in costs],
         **_expectations(terms),
+        "dependence": found.model_dump(mode="json") if (found := dependence(terms, known)) else None,
         "phases": phases(terms, known),
         "released": _released(terms, known),
         "rows": terms.plan.rows,

@@ -65,6 +65,7 @@ def _step(terms: Terms, step: Step) -> StepForecast:
     if step.stage == "levels":  # counts follow from what is sent, which may be coefficients
         mean_size = terms.plan.definition.mean_size
         noise = math.fsum(table.counts.size * mean_size(table.variance) for table in blank_columns(terms))
+    counted = 1 if step.stage == "dependence" else 2  # one number of rows; in a table, misplaced rows count twice
     return StepForecast(
         step.name,
         len(step.parties),
@@ -73,7 +74,7 @@ def _step(terms: Terms, step: Step) -> StepForecast:
         count,
         count * terms.plan.key_bits // 4 if count else WORD_BYTES * size.cells,
         _seconds(terms, count),
-        min(1.0, noise / (2 * rows) / size.tables),  # half the absolute noise of a table, as a share of the rows
+        min(1.0, noise / (counted * rows) / size.tables),  # half the absolute noise of a table, as a share of the rows
     )
 
 

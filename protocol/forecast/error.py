@@ -13,7 +13,7 @@ from protocol.forecast.coverage import Counted, Evidence
 from protocol.forecast.coverage_by_clusters import evidence_of_clusters
 from protocol.forecast.coverage_by_network import evidence_of_networks
 from protocol.forecast.coverage_by_picks import evidence_of_picks
-from protocol.forecast.coverage_by_views import evidence_of_views
+from protocol.forecast.coverage_by_views import evidence_of_columns, evidence_of_views
 from protocol.plan.terms import Terms
 from protocol.plan.typical_tables import (
     STRENGTH,
@@ -115,7 +115,7 @@ def _error(
 ) -> tuple[float, float]:
     """The mean error over all pairs, and the part of it that is noise in counted pairs."""
     whole = noise = 0.0
-    for found in evidence:
+    for found in [evidence_of_columns(terms)] if _are_alone(terms, evidence, assumed) else evidence:
         for shape, many in found.kinds.items():
             share = found.weight * many / found.all_pairs
             counted = found.pairs.get(shape, Counted(0.0, 0.0))
@@ -129,6 +129,15 @@ def _error(
                     share * (1 - counted.share) * min(1.0, math.hypot(_of_ignored(found, shape, assumed), rounding))
                 )
     return min(1.0, whole), noise
+
+
+def _are_alone(terms: Terms, evidence: Sequence[Evidence], assumed: Assumed) -> bool:
+    """Whether the plan asks how strongly columns depend, and finds that such a table's are to be counted alone."""
+    if not terms.plan.dependence:
+        return False
+    (found,) = evidence
+    mean = sum(many * assumed.strength_of(shape) for shape, many in found.kinds.items()) / found.all_pairs
+    return mean < terms.plan.alone_below
 
 
 def _of_counted(found: Evidence, shape: Shape, variance: float, assumed: Assumed) -> float:

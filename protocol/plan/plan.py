@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from protocol.exact import Exact, canonical_json, digest
-from protocol.options import MOST_ROWS_OF_A_PERSON, PICKING_RULES, Method, PlanOptions, Update
+from protocol.options import MOST_ROWS_OF_A_PERSON, PICKING_RULES, Method, PlanOptions, Update, is_zero
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.privacy.noise_modes import NOISE_MODES, NoiseMode
 from protocol.text import checked_name
@@ -79,6 +79,10 @@ class Plan(Frozen, PlanOptions):
     table_budgets: TableBudgets = "equal"  # how the tables of a network share their pass
     estimate: Estimate = "network"
     merging: bool = False  # estimate=graphical-model: categories below their noise are modelled as one
+    # The part of the budget that finds out how strongly columns depend on each other, and the mean distance of pairs
+    # from independence below which every column is counted alone. Plans without the question keep their text.
+    dependence: Annotated[Exact, Field(exclude_if=is_zero)] = Fraction(0)
+    alone_below: Annotated[Exact, Field(exclude_if=is_zero)] = Fraction(0)
 
     @property
     def parties(self) -> int:
@@ -96,6 +100,12 @@ class Plan(Frozen, PlanOptions):
     def edges_budget(self) -> Fraction:
         """The budget of the pass that finds edges."""
         return self.definition.budget(self.epsilon, self.delta) * self.edges if self.edges else Fraction(0)
+
+    @property
+    def dependence_budget(self) -> Fraction:
+        """The budget of the pass that finds out how strongly columns depend on each other."""
+        whole = self.definition.budget(self.epsilon, self.delta) if self.dependence else Fraction(0)
+        return whole * self.dependence
 
     def in_sums(self, budget: Fraction) -> Fraction:
         """The budget of one row in a sum over all parties, which holds all rows of a person (`people.md`)."""

@@ -14,8 +14,9 @@ from protocol.errors import PlanError
 from protocol.exact import allocate, proportional_counts
 from protocol.options import PICKING_RULES, Method, NoiseShape, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Views, Weighed
+from protocol.plan.small_budgets import question
 from protocol.plan.trees import wavelets_help
-from protocol.plan.tuning import tuned, views_pay
+from protocol.plan.tuning import kept_shares, tuned, views_pay
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
@@ -184,17 +185,37 @@ def _tuned(
 ) -> dict[str, Any]:
     """The preset's values that follow from the plan's public numbers."""
     definition = DEFINITIONS[chosen.get("privacy", "pure")]
-    budget = _beside_edges(definition, epsilon, chosen)
+    budget = _for_phases(definition, epsilon, chosen)
     rows, of_person = (
         [member.rows for member in members],
         chosen["rows_per_person"] * chosen.get("parties_per_person", 1),
     )
     ways = chosen.get("ways", 2)
     found = tuned(method, sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"], ways)
+    asked: dict[str, Any] = {}
+    if found.views == "pairs" and _may_ask(chosen):
+        asked = _asked(sizes, rows, definition.of_row(budget, of_person), definition, chosen)
+        budget = _for_phases(definition, epsilon, chosen | asked)
+        found = tuned(method, sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"], ways)
     views = chosen.get("views", found.views)
-    values = {"views": views, "further": found.further, "split": found.split(budget)}
+    values = {"views": views, "further": found.further, "split": found.split(budget)} | asked
     values |= {"rounds": found.rounds} if method == "guided" else {}
     return values | (_FROM_SINGLE if views != "pairs" else {})
+
+
+def _may_ask(chosen: dict[str, Any]) -> bool:
+    """Whether nothing is wished that decides for or against views."""
+    decided = {"views", "split", "dependence", "alone_below"}
+    return decided.isdisjoint(chosen) and chosen["cover_objective"] == "expected-error"
+
+
+def _asked(
+    sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, chosen: dict[str, Any]
+) -> dict[str, Any]:
+    """The question how strongly columns depend, where it is worth its part of the budget."""
+    shares = kept_shares(len(rows), chosen["insiders"])
+    found = question(sizes, sum(rows), budget, definition, shares, chosen["cover_budgets"])
+    return {"dependence": found.part, "alone_below": found.alone_below} if found else {}
 
 
 def _score(method: Method, preset: Preset, is_binary: bool) -> str:
@@ -211,7 +232,7 @@ def _split(
     wanted: Sequence[Fraction] | None = chosen.get("split")
     if wanted is not None and not definition.needs_delta:
         return tuple(wanted)
-    budget = _beside_edges(definition, epsilon, chosen)
+    budget = _for_phases(definition, epsilon, chosen)
     if wanted is not None:
         # Privacy: the first party pays for its rows' exposure in every later update too.
         exposures = [parties if _is_replaced(method, chosen) and phase == 2 else 1 for phase in range(len(wanted))]
@@ -254,9 +275,9 @@ def _noise_shape(preset: Preset, counted_schema: Schema, chosen: dict[str, Any])
     return "wavelet" if counts_columns and wavelets_help(counted_schema, definition) else "cells"
 
 
-def _beside_edges(definition: PrivacyDefinition, epsilon: Fraction, chosen: dict[str, Any]) -> Fraction:
-    """The budget that is left for all else where a part of it finds edges."""
-    part: Fraction = chosen.get("edges", Fraction(0))
+def _for_phases(definition: PrivacyDefinition, epsilon: Fraction, chosen: dict[str, Any]) -> Fraction:
+    """The budget that is left for the phases where a part of it finds edges, or how columns depend on each other."""
+    part: Fraction = chosen.get("edges", Fraction(0)) + chosen.get("dependence", Fraction(0))
     return definition.budget(epsilon, chosen.get("delta", Fraction(0))) * (1 - part)
 
 

@@ -124,7 +124,7 @@ def protected_from(insiders: int) -> str:
 
 
 def promises(plan: Plan) -> tuple[Promise, ...]:
-    return (_loss(plan), _meaning(plan), _people(plan), _noise(plan), *_edges(plan), _tails())
+    return (_loss(plan), _meaning(plan), _people(plan), _noise(plan), *_edges(plan), *_dependence(plan), _tails())
 
 
 def not_promised() -> tuple[str, ...]:
@@ -233,6 +233,18 @@ def _edges(plan: Plan) -> tuple[Promise, ...]:
             "The edges of bins that this run finds are as private as its other answers: they follow from noisy counts "
             "over a grid that the schema tells.",
             f"They are paid for: {plan.edges} of the budget goes to this count, before anything else is counted.",
+        ),
+    )
+
+
+def _dependence(plan: Plan) -> tuple[Promise, ...]:
+    if not plan.dependence:
+        return ()
+    return (
+        Promise(
+            "How strongly columns depend on each other is asked before pairs are counted, and the answer is as private "
+            "as all others: one noisy number, which is published with what follows from it.",
+            f"It is paid for: {plan.dependence} of the budget goes to this number.",
         ),
     )
 

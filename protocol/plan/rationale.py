@@ -40,6 +40,7 @@ def reasons(terms: Terms) -> tuple[str, ...]:
         _about_budget(terms),
         *_about_use(plan),
         *_about_edges(terms),
+        *_about_dependence(plan),
         *_about_wavelets(terms),
         *_about_size(terms),
         _sentence(_division(plan)),
@@ -120,6 +121,17 @@ def _about_edges(terms: Terms) -> Iterator[str]:
         f"{float(terms.plan.edges):.3g} of the budget finds edges where rows lie: {', '.join(named[:_MOST_NAMED])}"
         f"{more}. The edges follow from noisy counts and are published."
     )
+
+
+def _about_dependence(plan: Plan) -> Iterator[str]:
+    """Say why it is asked how strongly columns depend, and what follows from the answer."""
+    if plan.dependence:
+        yield (
+            f"Views of many columns bring much noise, which pays only if columns depend on each other. So "
+            f"{float(plan.dependence):.3g} of the budget finds out first: where pairs depend by less than "
+            f"{float(plan.alone_below):.2g} of the rows on average, and none strongly, every column is counted alone "
+            "instead, and the published columns are independent of each other."
+        )
 
 
 def _about_size(terms: Terms) -> Iterator[str]:

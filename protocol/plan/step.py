@@ -12,6 +12,7 @@ from protocol.plan.plan import Plan
 StageName = Literal[
     "joining",
     "edges",
+    "dependence",
     "levels",
     "correlations",
     "initial",

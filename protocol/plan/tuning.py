@@ -69,7 +69,7 @@ def _guided(
     ways: int,
 ) -> Tuning:
     total, count = sum(rows), len(sizes)
-    shares_of_noise = _shares_of_noise(len(rows), insiders)
+    shares_of_noise = kept_shares(len(rows), insiders)
     if count < 2:
         return Tuning("single", _shares(1, 0, 0, 1), (0,) * len(rows), "a single column has no relationships to model")
     for_views = _parts_for_views(count, budget, definition)
@@ -94,7 +94,7 @@ def room_of_model(
     """The most numbers in a model: many take long to fit, and pay only where noise is small."""
     if len(sizes) < 2:
         return _ROOM
-    blur = _blur(sizes, sum(rows), budget, definition, _shares_of_noise(len(rows), insiders))
+    blur = _blur(sizes, sum(rows), budget, definition, kept_shares(len(rows), insiders))
     return _RICH_ROOM if blur <= (_ROOMY_IN_ROUNDS if definition.grows_by_root else _ROOMY) else _ROOM
 
 
@@ -103,7 +103,7 @@ def _further(count: int, blur: float, one_each: float) -> int:
     return count if blur <= one_each else floor(count * one_each / blur)
 
 
-def _shares_of_noise(parties: int, insiders: int) -> float:
+def kept_shares(parties: int, insiders: int) -> float:
     """How many full shares of noise a sum holds, as far as insiders leave them."""
     return parties / (parties - insiders) if parties > insiders else 1.0
 
@@ -195,7 +195,7 @@ def views_pay(
     sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, insiders: int
 ) -> bool:
     """Whether views of all pairs count them well enough."""
-    shares_of_noise = _shares_of_noise(len(rows), insiders)
+    shares_of_noise = kept_shares(len(rows), insiders)
     return pair_error(sizes, sum(rows), budget, definition, shares_of_noise) <= _VIEWS_PAY
 
 

@@ -55,6 +55,10 @@ class PrivacyDefinition(Protocol):
         """The rate of the noise that makes one table private at this budget."""
         ...
 
+    def rate_of_number(self, budget: Fraction, change: int) -> Fraction:
+        """The rate of the noise that makes one number private which a row changes by at most `change`."""
+        ...
+
     def draw(self, rate: Fraction, size: int, stream: Stream) -> Vector:
         """Draw a full share of noise for every cell."""
         ...
@@ -111,6 +115,9 @@ class PurePrivacy:
 
     def rate(self, budget: Fraction) -> Fraction:
         return budget / SENSITIVITY
+
+    def rate_of_number(self, budget: Fraction, change: int) -> Fraction:
+        return budget / change
 
     def draw(self, rate: Fraction, size: int, stream: Stream) -> Vector:
         return discrete_laplace(rate, size, stream)
@@ -183,6 +190,10 @@ class ConcentratedPrivacy:
 
     def rate(self, budget: Fraction) -> Fraction:
         return 2 * budget / SENSITIVITY
+
+    def rate_of_number(self, budget: Fraction, change: int) -> Fraction:
+        # A number of sensitivity c under noise of variance s is (c^2 / 2s)-zCDP.
+        return 2 * budget / change**2
 
     def draw(self, rate: Fraction, size: int, stream: Stream) -> Vector:
         return discrete_gaussian(1 / rate, size, stream)

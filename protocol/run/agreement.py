@@ -22,6 +22,7 @@ from protocol.privacy.usefulness import useful_degree
 from protocol.privacy.wavelets import MANY
 from protocol.stages.methods import METHODS, terms_of
 from protocol.stages.registry import stage_of
+from protocol.tables.dependence import STRONG
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
 from protocol.tables.found_edges import asking, counted
@@ -59,6 +60,7 @@ def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS, fewest:
     domain = Encoding.of(counted(schema, plan.edges), plan.encoding).domain
     _check_size(plan, domain)
     _check_method(plan, domain)
+    _check_dependence(plan, domain)
     _check_sets(plan, schema)
     terms = terms_of(plan, schema)
     _check_noise_shape(terms)
@@ -162,6 +164,22 @@ def _check_edges(plan: Plan, schema: Schema) -> None:
         raise PlanError(
             "edges are found before the first pass over whole attributes: choose method dp-subn or guided with "
             "encoding native and a budget for their first phase, or no part for edges"
+        )
+
+
+def _check_dependence(plan: Plan, domain: Domain) -> None:
+    """Refuse a question about dependence whose answer decides nothing."""
+    if not plan.dependence and not plan.alone_below:
+        return
+    if not (0 < plan.dependence < 1 and plan.edges + plan.dependence < 1 and 0 < plan.alone_below < STRONG):
+        raise PlanError(
+            f"a part of {plan.dependence} for dependence and a bound of {plan.alone_below} make no question: choose "
+            f"a part between 0 and 1 and a bound between 0 and {STRONG}, or neither"
+        )
+    if not (plan.picks_pairs and plan.views == "pairs" and plan.split[0]) or domain.count < 2:
+        raise PlanError(
+            "dependence is asked for before views of all pairs: choose views=pairs with method guided or update=turns "
+            "and a budget for the first phase, or no part for dependence"
         )
 
 

@@ -19,8 +19,8 @@ from protocol.stages.reference_rows import Guide
 from protocol.tables.haar import HaarNoise, HaarTree
 from protocol.tables.marginal import Table
 
-FORMAT = 2  # rises when a class below gets other fields
-_READABLE = (1, FORMAT)  # tables of format 1 have no wavelet noise, and so no field for it
+FORMAT = 3  # rises when a class below gets other fields
+_READABLE = (1, 2, FORMAT)  # tables of format 1 have no field for wavelet noise; knowledge of 1 and 2 has no dependence
 _LARGEST = 1 << 30  # bytes; the curator's own store holds them
 _KEPT = (Knowledge, Family, Guide, HaarNoise, HaarTree, LocalModel, Network, Released, Station, Statistic, Table)
 _CLASSES = {kind.__name__: kind for kind in _KEPT}

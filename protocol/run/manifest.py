@@ -20,6 +20,7 @@ from protocol.outside_json import LARGEST_FILE, complaint, read_as
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
+from protocol.stages.dependence import counts_alone, rows_below
 from protocol.stages.knowledge import Knowledge
 from protocol.tables.schema import Schema
 
@@ -54,6 +55,14 @@ class Edges(Frozen):
     party: str = ""
 
 
+class Dependence(Frozen):
+    """How strongly columns depend on each other, as one noisy number of rows, and what followed from it."""
+
+    measured: int
+    below: int  # with less, every column was counted alone
+    alone: bool
+
+
 class Cost(Frozen):
     """Traffic of one stage of the run.
 
@@ -74,6 +83,7 @@ class Manifest(Frozen):
     parties: tuple[PartyRecord, ...]
     network: tuple[Edges, ...]
     phases: tuple[Cost, ...]
+    dependence: Annotated[Dependence | None, Field(exclude_if=lambda found: found is None)] = None  # if asked for
     outputs: Mapping[str, Hash]  # SHA-256 of every published file, by name
     software: Mapping[str, str]
     finished: str  # time of the end, in ISO 8601
@@ -109,6 +119,12 @@ def edges(terms: Terms, known: Knowledge) -> tuple[Edges, ...]:
     )
 
 
+def dependence(terms: Terms, known: Knowledge) -> Dependence | None:
+    if known.dependence is None:
+        return None
+    return Dependence(measured=known.dependence, below=rows_below(terms), alone=counts_alone(terms, known))
+
+
 def verify_manifest(
     data: bytes,
     digests: Mapping[str, str],
@@ -121,6 +137,7 @@ def verify_manifest(
     terms = _agreed(manifest.manifest, smallest_key)
     _check_parties(manifest.manifest, terms)
     _check_network(manifest.manifest, terms)
+    _check_dependence(manifest.manifest, terms)
     _check_files(manifest.manifest, digests)
     return manifest.manifest
 
@@ -209,6 +226,17 @@ def _check_network(manifest: Manifest, terms: Terms) -> None:
         unknown = {family.attribute, *family.parents} - known
         if unknown:
             raise ManifestError(f"the network names {sorted(unknown)[0]!r}, which the schema does not have")
+
+
+def _check_dependence(manifest: Manifest, terms: Terms) -> None:
+    found = manifest.dependence
+    if (found is not None) != bool(terms.plan.dependence):
+        raise ManifestError("the manifest and its plan differ in whether the dependence of columns was asked for")
+    if found is not None and (found.below, found.alone) != (rows_below(terms), found.measured < rows_below(terms)):
+        raise ManifestError(
+            f"the manifest says that columns were {'' if found.alone else 'not '}counted alone for a dependence of "
+            f"{found.measured:,} rows, but the plan's bound is {rows_below(terms):,}"
+        )
 
 
 def _check_files(manifest: Manifest, digests: Mapping[str, str]) -> None:

@@ -19,7 +19,8 @@ def most_scans(terms: Terms, step: Step, me: int, tables: int) -> int:
     """The most scans of one step that counts so many tables; of its codes, which were made at joining."""
     if step.stage == "joining":
         return TO_JOIN
-    choices, sets = stage_of(terms, step).most_choices(terms, me), tables
+    stage = stage_of(terms, step)
+    choices, sets = stage.most_choices(terms, me), stage.sets(terms, tables)
     if choices and terms.plan.picks_pairs:
         sets += sum(comb(terms.domain.count, ways) for ways in range(2, max(2, terms.plan.ways) + 1))
     elif choices:

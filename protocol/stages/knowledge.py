@@ -66,6 +66,7 @@ class Knowledge:
     merged: tuple[Merged, ...] = ()  # merged categories, for rare categories in tables of several variables
     grids: tuple[Table, ...] = ()  # counts of the fine bins among which edges were found
     edges: FoundEdges = ()
+    dependence: int | None = None  # the noisy number of rows by which columns depend on each other, if it was asked for
     halves: tuple[Merged, ...] = ()  # every variable as two halves of about as many rows, for views of halves
     stations: tuple[Station, ...] = ()  # every step that changed the network or was offered a frontier
     guide: Guide | None = None  # the model that parties compare their rows with before they pick (score M)

@@ -15,6 +15,7 @@ from protocol.plan.step import StageName, Step
 from protocol.plan.terms import Terms
 from protocol.secure_sum.sums import CuratorSums
 from protocol.stages import picked_tables
+from protocol.stages.dependence import counts_alone
 from protocol.stages.knowledge import Knowledge, counted_domain
 from protocol.stages.picked_tables import unmeasured
 from protocol.stages.stage import Size
@@ -37,7 +38,7 @@ class Parameters(SumPass):
         return Size(most, most * terms.limits.largest_family(terms.domain))
 
     def enter(self, terms: Terms, known: Knowledge) -> Knowledge:
-        if _chooses_openly(terms):
+        if _chooses_openly(terms) and not counts_alone(terms, known):
             # All pairs have been released already, so the network costs nothing.
             network = search_frontier(known.network, known.information, terms.limits, terms.domain)
             return replace(known, families=network.families)

@@ -14,12 +14,13 @@ from protocol.plan.terms import Terms
 from protocol.stages.candidates import Candidates
 from protocol.stages.correlations import Correlations
 from protocol.stages.definitions.jtree import Clusters
+from protocol.stages.definitions.models import Models
 from protocol.stages.definitions.privabn import Growth
+from protocol.stages.dependence import ColumnDependence
 from protocol.stages.edges import BinEdges
 from protocol.stages.guided import Further, Tables
 from protocol.stages.initial import Initial
 from protocol.stages.levels import Levels
-from protocol.stages.models import Models
 from protocol.stages.parameters import Parameters
 from protocol.stages.stage import Stage
 from protocol.stages.updates.rule import UpdateRule
@@ -31,6 +32,7 @@ UPDATES: Mapping[Update, UpdateRule] = {
 }
 _COMMON: Sequence[Stage] = (
     BinEdges(),
+    ColumnDependence(),
     Levels(),
     Correlations(),
     Initial(),

@@ -65,6 +65,10 @@ class Stage(ABC):
     def size(self, _terms: Terms, _step: Step) -> Size:
         return Size()
 
+    def sets(self, _terms: Terms, tables: int) -> int:
+        """How many sets of variables a party counts for so many tables of the step."""
+        return tables
+
     def domain(self, terms: Terms) -> Domain:
         """The variables of the step's tables."""
         return terms.domain

@@ -9,7 +9,7 @@ from functools import partial
 from typing import get_args
 
 from protocol.options import Choice, Noise, Privacy, ScoreName
-from tests.audit import broken, papers, picks, runs, totals, wavelets
+from tests.audit import broken, dependence, papers, picks, runs, totals, wavelets
 from tests.audit.quantity import Finding, Quantity
 
 
@@ -37,6 +37,7 @@ def _releases() -> Iterator[Entry]:
                 make = partial(totals.total, noise, privacy, who == "insider")
                 yield Entry(f"total, {noise}, {privacy}, {who}", make, quick, long)
         yield Entry(f"own tables, {privacy}", partial(totals.own_tables, privacy), 5, 100)
+        yield Entry(f"number by which columns depend, {privacy}", partial(dependence.number, privacy), 5, 250)
         yield Entry(f"columns with wavelet noise, {privacy}", partial(wavelets.wavelets, privacy), 1, 200)
     yield Entry("tables of update=replace", partial(totals.replaced, as_the_paper=False), 5, 100)
     yield Entry("single contribution, distributed", partial(broken.single_plain, masked=True), 2, 50)
@@ -85,6 +86,7 @@ def _broken() -> Iterator[Entry]:
     for rows, parties, privacy in UNDERSTATED:
         make = partial(totals.total, "distributed", privacy, True, PERSON, totals.Person(rows, parties))
         yield Entry(f"3 rows at 2 parties, priced as {rows} at {parties}, {privacy}", make, 3, 50)
+    yield Entry("dependence of columns that a row moves by one", partial(dependence.number, "pure", True), 5, 50)
     yield Entry("wavelet noise for a row in one level alone", partial(wavelets.wavelets, "pure", True), 3, 50)
     yield Entry("Gaussian noise of a quarter of its deviation", broken.narrow_gaussian, 3, 50)
     yield Entry("noise on conditionals, as in PrivABN", papers.noisy_conditionals, 3, 50)

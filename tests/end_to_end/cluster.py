@@ -197,6 +197,11 @@ class Cluster:
             self._write_table(site)
             self.write_settings(site, {**RULES, **(rules or {})}, total)
 
+    def fill(self, name: str, codes: list[Any]) -> None:
+        """Other rows for a party."""
+        self.sites[name].codes = codes
+        self._write_table(self.sites[name])
+
     def write_settings(self, site: Site, rules: Mapping[str, Any], total: str = "100000000") -> None:
         section = "\n".join(f"{name} = {json.dumps(value)}" for name, value in rules.items())
         (site.home / "party.toml").write_text(

@@ -11,7 +11,7 @@ import pytest
 from tests.faults.processes import CURATOR, Cluster
 from tests.faults.trap import STEPS, Trap
 from tests.support.effort import mostly_exhaustive
-from tests.support.small_runs import SEARCHED
+from tests.support.small_runs import FIFTY, SEARCHED
 
 DELAYS = [0.02, 0.06, 0.1, 0.14, 0.18, 0.24, 0.3, 0.4]
 
@@ -119,6 +119,31 @@ def test_killed_while_edges_of_bins_are_found_and_told(tmp_path, victim, step, m
         assert trap.sprung.wait(60)
         cluster.proxy.clear()
         restarted_and_finished(cluster, run)
+    finally:
+        cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("victim", "step", "moment"),
+    mostly_exhaustive(
+        [
+            (CURATOR, "dependence", "lost after"),
+            ("party-1", "dependence", "after, but heard"),
+            (CURATOR, "correlations", "lost before"),
+            ("party-2", "correlations", "lost after"),
+        ],
+        {0},
+    ),
+)
+def test_killed_while_it_is_asked_how_strongly_columns_depend(tmp_path, victim, step, moment):
+    cluster = Cluster(tmp_path / "cluster", (4500, 4000), FIFTY)
+    try:
+        trap = Trap(cluster, victim, step, moment)
+        run = cluster.begin(method="guided", update=None, epsilon="2")
+        assert trap.sprung.wait(60)
+        cluster.proxy.clear()
+        restarted_and_finished(cluster, run)
+        assert "dependence" in {reply.step for reply in cluster.replies(run)}
     finally:
         cluster.close()
 

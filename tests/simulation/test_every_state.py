@@ -25,6 +25,13 @@ _QUARTERS = {"split": (5, 5, 5, 5), "further": (1, 0, 1)}
 _TURNS = {"noise": "distributed", "update": "turns"}
 _GUIDED = {"method": "guided", "views": "single", **_QUARTERS}
 _EDGES = {"split": (9, 0, 0, 9), "further": (0, 0, 0), "edges": Fraction(1, 10)}
+_ASKING = {
+    "views": "pairs",
+    "split": (9, 0, 0, 9),
+    "further": (0, 0, 0),
+    "dependence": Fraction(1, 10),
+    "alone_below": Fraction(1, 10),
+}
 PLANS: Mapping[str, tuple[dict[str, object], int]] = {
     "turns": ({**_TURNS, **_QUARTERS}, 1017),
     "turns, halves": ({**_TURNS, "views": "halves", "merging": True, **_QUARTERS}, 1495),
@@ -61,6 +68,8 @@ PLANS: Mapping[str, tuple[dict[str, object], int]] = {
     "edges, halves": ({**_TURNS, "views": "halves", "merging": True, **_EDGES}, 1196),
     "edges, views": ({**_TURNS, "views": "pairs", **_EDGES}, 957),
     "guided, edges": ({"method": "guided", "views": "single", **_EDGES}, 957),
+    "guided, dependence": ({"method": "guided", "noise": "distributed", **_ASKING}, 957),
+    "dependence, turns": ({**_TURNS, **_ASKING}, 957),
     "guided, edges, views": ({"method": "guided", "noise": "distributed", "views": "pairs", **_EDGES}, 957),
 }
 

@@ -112,6 +112,10 @@ LONG = Schema.parse(
         ],
     }
 )
+# So many columns of two values that plans of method guided ask how strongly columns depend on each other.
+FIFTY = Schema.parse(
+    {"attributes": [{"name": f"c{number}", "kind": "categorical", "values": ["no", "yes"]} for number in range(50)]}
+)
 
 
 def identity(number: int) -> Identity:

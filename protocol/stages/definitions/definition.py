@@ -31,11 +31,13 @@ class MethodDefinition(ABC):
 
 
 def first_phase(plan: Plan) -> list[Step]:
-    """The passes before any pick: edges of bins; then views of every pair, every variable alone, or both of halves."""
+    """The passes before any pick: edges of bins and dependence, if asked for; then views, single variables, or both."""
     budget = plan.split[0]
     found: list[Step] = []
     if plan.edges:
         found.append(shared_step(plan, "edges", "edges", plan.edges_budget))
+    if plan.dependence:
+        found.append(shared_step(plan, "dependence", "dependence", plan.dependence_budget))
     if not budget:
         return found
     for_views = budget * (OF_HALVES if plan.views == "halves" else 1)

@@ -17,8 +17,9 @@ from protocol.stages.registry import UPDATES
 class DpSubn(MethodDefinition):
     budgets = ("correlations", "initial network", "frontier and updates", "parameters")
     order: ClassVar[Order] = {
-        "joining": ("edges", "levels", "correlations", "initial", "parameters"),
-        "edges": ("levels", "correlations"),
+        "joining": ("edges", "dependence", "levels", "correlations", "initial", "parameters"),
+        "edges": ("dependence", "levels", "correlations"),
+        "dependence": ("correlations",),
         "levels": ("correlations", "parameters"),
         "correlations": ("initial", "update", "frontier", "parameters"),
         "initial": ("initial", "update", "frontier", "parameters"),

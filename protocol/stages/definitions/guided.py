@@ -17,8 +17,9 @@ from protocol.stages.initial import initial_steps
 class Guided(MethodDefinition):
     budgets = ("columns or views", "picks", "tables of the first picks", "tables of the last picks")
     order: ClassVar[Order] = {
-        "joining": ("edges", "levels", "correlations"),
-        "edges": ("levels", "correlations"),
+        "joining": ("edges", "dependence", "levels", "correlations"),
+        "edges": ("dependence", "levels", "correlations"),
+        "dependence": ("correlations",),
         "levels": ("initial", "parameters"),
         "correlations": ("initial", "parameters"),
         "initial": ("initial", "tables", "parameters"),

@@ -4,6 +4,8 @@ import base64
 import json
 import math
 import re
+from dataclasses import replace
+from fractions import Fraction
 from hashlib import sha256
 
 import numpy as np
@@ -19,6 +21,7 @@ from protocol.network.network import Family
 from protocol.plan.promises import promises
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
+from protocol.stages.dependence import rows_below
 from protocol.stages.knowledge import Knowledge, LocalModel, Network, Released
 from protocol.stages.methods import terms_of as work_out
 from protocol.tables.marginal import Table
@@ -193,6 +196,21 @@ def test_a_run_that_was_started_against_advice_says_so_in_manifest_and_report(de
     assert any("protects nobody" in sentence for sentence in report["against"]) == is_advised
     assert ("Started against this advice" in page) == bool(report["against"])
     assert all(str(escape(sentence)) in page for sentence in report["against"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"), [(0, "Every column was counted alone."), (10**6, "so that pairs were counted")]
+)
+def test_the_page_says_how_strongly_columns_depend_and_what_followed(bits, rows, says):
+    asking = {"views": "pairs", "dependence": Fraction(1, 10), "alone_below": Fraction(1, 10), "insiders": 1}
+    terms = terms_of(BITS, (300, 200), 1, method="guided", **asking)
+    known = replace(known_of(terms, *(Table((v,), np.array([250, 250]), 4.0) for v in range(5))), dependence=rows)
+    report = report_json(terms, known, [], [], drawn(terms), bytes(32), "2026-01-01T00:00:00+00:00")
+    page = report_html(report)
+    assert report["dependence"] == {"measured": rows, "below": rows_below(terms), "alone": rows == 0}
+    assert f"{rows:,} rows on average over all pairs" in page
+    assert says in page
+    assert "it was asked how strongly" not in report_html({**report, "dependence": None})
 
 
 def test_the_page_asks_nobody_for_anything(desk):

@@ -12,7 +12,17 @@ from protocol.errors import ManifestError
 from protocol.exact import canonical_json
 from protocol.messages.signatures import RECEIPT, receipt_text
 from protocol.messages.tasks import Acceptance, encode
-from protocol.run.manifest import MANIFEST_CONTEXT, Cost, Manifest, PartyRecord, Receipt, edges, signed, verify_manifest
+from protocol.run.manifest import (
+    MANIFEST_CONTEXT,
+    Cost,
+    Manifest,
+    PartyRecord,
+    Receipt,
+    dependence,
+    edges,
+    signed,
+    verify_manifest,
+)
 from protocol.tables.schema import Schema
 from tests.support.small_runs import BITS, SMALL_BITS, Driver, identity, random_codes, terms_of
 
@@ -63,6 +73,7 @@ def genuine(method: str = "dp-subn", **wishes: Any) -> Manifest:
         parties=records,
         network=edges(terms, driver.state.knowledge),
         phases=(Cost(name="parameters", cells=12, ciphertexts=0, bytes=100),),
+        dependence=dependence(terms, driver.state.knowledge),
         outputs={"table.csv": sha256(TABLE).hexdigest()},
         software={"dp-subn": "0.1.0"},
         finished="2026-01-01T00:00:00Z",
@@ -78,6 +89,24 @@ def test_a_genuine_manifest_verifies(method: str) -> None:
     manifest = genuine(method)
     assert check(signed(manifest, CURATOR)) == manifest
     assert {record.spent for record in manifest.parties} == {1}
+
+
+ASKING: dict[str, Any] = {"views": "pairs", "dependence": Fraction(1, 10), "alone_below": Fraction(1, 10)}
+
+
+def test_a_manifest_tells_how_strongly_columns_depend_and_what_followed() -> None:
+    manifest = genuine("guided", **ASKING)
+    assert check(signed(manifest, CURATOR)) == manifest
+    found = manifest.dependence
+    assert found is not None
+    assert found.alone == (found.measured < found.below)
+    others = [None, found.model_copy(update={"alone": not found.alone}), found.model_copy(update={"below": 1})]
+    for other, what in zip(others, ["differ in whether", "counted alone for", "bound is"], strict=True):
+        with pytest.raises(ManifestError, match=what):
+            check(signed(manifest.model_copy(update={"dependence": other}), CURATOR))
+    with pytest.raises(ManifestError, match="differ in whether"):
+        check(signed(genuine("guided").model_copy(update={"dependence": found}), CURATOR))
+    assert b'"dependence"' not in signed(genuine("guided"), CURATOR)
 
 
 @pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])

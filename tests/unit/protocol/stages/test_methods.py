@@ -182,6 +182,9 @@ def test_every_transition_can_happen():
         for e2, e3 in ((some, some), (some, nothing), (nothing, some), (nothing, nothing)):
             wishes = {"method": method, "views": views, "split": (some, e2, e3, some), "further": (1, 1, 1)}
             plans += [plan_of(**wishes, **update, edges=part) for part in (nothing, some)]
+            if views == "pairs":
+                asking = {"dependence": some, "alone_below": some}
+                plans += [plan_of(**wishes, **update, **asking, edges=part) for part in (nothing, some)]
     plans.append(plan(method="jtree", split=(some, some), views="halves"))
     for method in ("privbayes", "privabn", "jtree", "dp-ccbn"):
         plans += [plan(method=method, split=(e1, some)) for e1 in (nothing, some)]
