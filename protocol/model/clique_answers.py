@@ -62,12 +62,12 @@ class _Product:
 
     def answers(self, shares: Array) -> Array:
         matrix = shares.reshape(len(self.left), len(self.right))
-        return np.asarray((self.left.T @ matrix @ self.right).ravel()[self.cells])
+        return _product(self.left.T, matrix, self.right).ravel()[self.cells]
 
     def spread(self, weights: Array) -> Array:
         middle = np.zeros((self.left.shape[1], self.right.shape[1]))
         middle.ravel()[self.cells] = weights
-        return np.asarray((self.left @ middle @ self.right.T).ravel())
+        return _product(self.left, middle, self.right.T).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,14 @@ class _Indexed:
 
     def spread(self, weights: Array) -> Array:
         return np.asarray(weights[self.places].sum(axis=0))
+
+
+def _product(left: Array, middle: Array, right: Array) -> Array:
+    """Multiply three matrices in the order that takes fewer multiplications: L or R may be many times as large."""
+    (rows, height), (width, columns) = left.shape, right.shape
+    if rows * width * (height + columns) <= height * columns * (width + rows):
+        return np.asarray(left @ middle @ right)
+    return np.asarray(left @ (middle @ right))
 
 
 def _middle(sizes: Sequence[int], clique: Variables) -> int:

@@ -83,7 +83,7 @@ class JunctionTree:
             conditionals.append(weights / summed)
             message = largest + np.log(summed)
             if place:
-                gathered[self.parents[place]] = gathered[self.parents[place]] + message[self._above[place]]
+                gathered[self.parents[place]] = gathered[self.parents[place]] + message.take(self._above[place])
         return self._outwards(conditionals[::-1], potentials), float(message[0])
 
     def _outwards(self, conditionals: Sequence[Array], potentials: Sequence[Array]) -> list[Array]:
