@@ -1,6 +1,6 @@
 """A run in memory: its state and everything needed to take the next answer. It can be rebuilt from the store.
 
-It does not know the store. Only the holder of `lock` may change a run; everybody may read it.
+It does not know what is stored. Only the holder of `lock` may change a run; everybody may read it.
 """
 
 import logging
@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from crypto.randomness import Stream
 from curator.errors import NotAsked, TooLarge
+from curator.store.turns import Turns
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages.tasks import Refusal, Reply, Task, decode, encode
 from protocol.plan.step import Step
@@ -91,6 +92,7 @@ class LiveRun:
     pause: Pause | None = None
     lock: Lock = field(repr=False, default_factory=Lock)
     at_work: Lock = field(repr=False, default_factory=Lock)  # held while the result of a complete step is computed
+    arrivals: Turns = field(repr=False, default_factory=Turns)  # of answers and promises that wait to be taken together
 
     @property
     def step(self) -> Step | None:
@@ -123,11 +125,16 @@ class LiveRun:
         number = self.names.index(party)
         return encode(at.tasks[number]) if number in at.state.waiting_for else None
 
-    def expect(self, party: str, step: str) -> tuple[int, Step]:
-        """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it."""
-        due, number = self.step, self.names.index(party)
-        if due is None or due.name != step or number not in self.at.state.waiting_for:
-            waits = f"for {due.name!r} of {', '.join(self.missing)}" if due and self.missing else "for nobody"
+    def expect(self, party: str, step: str, at: Standing | None = None) -> tuple[int, Step]:
+        """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it.
+
+        With `at`, the run is looked at as it will be.
+        """
+        state = (at or self.at).state
+        due, number = state.step, self.names.index(party)
+        if due is None or due.name != step or number not in state.waiting_for:
+            missing = [self.names[other] for other in state.waiting_for]
+            waits = f"for {due.name!r} of {', '.join(missing)}" if due and missing else "for nobody"
             raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
         return number, due
 
@@ -192,9 +199,9 @@ def _with_answer(state: RunState, party: int, body: bytes, opening: CuratorSums)
     return take(state, party, reply, opening)
 
 
-def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
-    """Return the run's state after one answer, or its ending."""
-    name, at = live.names[party], live.at
+def judged(live: LiveRun, at: Standing, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
+    """Return the run's state after one more answer than in `at`, or its ending."""
+    name = live.names[party]
     try:
         reply = cast(Reply, decode(body, name))
         if reply.plan != at.state.terms.plan_hash or reply.step != step.name:

@@ -92,6 +92,8 @@ class Recovery:
     knowledge: bytes | None
 
 
+Place = tuple[str, str]  # of an answer in a run: its step and its party
+
 _RUN_COLUMNS = tuple(runs.c[name] for name in RunRecord.__dataclass_fields__)
 _REPLY_COLUMNS = tuple(replies.c[name] for name in ReplyRecord.__dataclass_fields__)
 _RECOVERY_COLUMNS = tuple(runs.c[name] for name in Recovery.__dataclass_fields__)
@@ -230,6 +232,16 @@ def find_claim(db: Connection, run: str, step: str, party: str) -> ClaimRecord |
     wanted = (claims.c.run == run) & (claims.c.step == step) & (claims.c.party == party)
     row = db.execute(select(claims).where(wanted)).mappings().one_or_none()
     return None if row is None else ClaimRecord(**row)
+
+
+def answers_known(db: Connection, run: str, steps: Collection[str]) -> dict[Place, ReplyRecord | ClaimRecord]:
+    """Return the answers to these steps that were accepted or promised."""
+    promised = select(claims).where((claims.c.run == run) & claims.c.step.in_(steps))
+    found: dict[Place, ReplyRecord | ClaimRecord] = {
+        (row["step"], row["party"]): ClaimRecord(**row) for row in db.execute(promised).mappings()
+    }
+    taken = select(*_REPLY_COLUMNS).where((replies.c.run == run) & replies.c.step.in_(steps))
+    return found | {(row["step"], row["party"]): ReplyRecord(**row) for row in db.execute(taken).mappings()}
 
 
 def count_receipts(db: Connection, party: str) -> int:
