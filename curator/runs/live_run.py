@@ -5,6 +5,7 @@ It does not know what is stored. Only the holder of `lock` may change a run; eve
 
 import logging
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -44,24 +45,28 @@ class Standing:
     # By the party's number. The tasks share their large parts, so they become bytes only on their way to a party.
     tasks: Mapping[int, Task] = field(repr=False)
     amounts: Mapping[str, Any]  # that the current step asks for, in public numbers
+    shared: Mapping[int, bytes] = field(repr=False)  # the bytes of each task that several parties have, by its identity
 
     @classmethod
     def of(cls, state: RunState) -> "Standing":
         asked = tasks(state)
-        return cls(state, asked, _amounts(state, asked))
+        step, times = state.step, Counter(map(id, asked.values()))
+        if step is None:
+            return cls(state, asked, {"step": "", "stage": "finished"}, {})
+        cells = ciphertexts = size = 0
+        shared = {}
+        for task in {id(task): task for task in asked.values()}.values():
+            count, data, cost = times[id(task)], encode(task), task_cost(state.terms, step, task)
+            cells, ciphertexts = cells + count * cost.cells, ciphertexts + count * cost.ciphertexts
+            size += count * len(data)
+            shared |= {id(task): data} if count > 1 else {}
+        amounts = {"cells": cells, "ciphertexts": ciphertexts, "bytes": size}
+        return cls(state, asked, {"step": step.name, "stage": step.stage, **amounts}, shared)
 
-
-def _amounts(state: RunState, asked: Mapping[int, Task]) -> dict[str, Any]:
-    step = state.step
-    if step is None:
-        return {"step": "", "stage": "finished"}
-    of_task: dict[int, tuple[int, int, int]] = {}  # several parties may have one and the same task
-    for task in asked.values():
-        if id(task) not in of_task:
-            cost = task_cost(state.terms, step, task)
-            of_task[id(task)] = cost.cells, cost.ciphertexts, len(encode(task))
-    cells, ciphertexts, size = (sum(column) for column in zip(*(of_task[id(t)] for t in asked.values()), strict=True))
-    return {"step": step.name, "stage": step.stage, "cells": cells, "ciphertexts": ciphertexts, "bytes": size}
+    def task_of(self, party: int) -> bytes:
+        """Return the task of a party of the current step, in bytes."""
+        task = self.tasks[party]
+        return self.shared.get(id(task)) or encode(task)
 
 
 @dataclass
@@ -123,7 +128,7 @@ class LiveRun:
         if self.ended or party not in self.names:
             return None
         number = self.names.index(party)
-        return encode(at.tasks[number]) if number in at.state.waiting_for else None
+        return at.task_of(number) if number in at.state.waiting_for else None
 
     def expect(self, party: str, step: str, at: Standing | None = None) -> tuple[int, Step]:
         """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it.
