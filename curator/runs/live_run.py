@@ -54,7 +54,7 @@ class Standing:
         if step is None:
             return cls(state, asked, {"step": "", "stage": "finished"}, {})
         cells = ciphertexts = size = 0
-        shared = {}
+        shared: dict[int, bytes] = {}
         for task in {id(task): task for task in asked.values()}.values():
             count, data, cost = times[id(task)], encode(task), task_cost(state.terms, step, task)
             cells, ciphertexts = cells + count * cost.cells, ciphertexts + count * cost.ciphertexts
