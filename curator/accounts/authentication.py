@@ -98,8 +98,7 @@ class Authentication:
                 self.heard(sender.name, int(request.time_ms))
             raise
         try:
-            with self.store.writing() as db:
-                self._use_nonce(db, request)
+            self.store.write(lambda db: self._use_nonce(db, request))
         except IntegrityError:
             raise Replayed(
                 "this request has already been received: sign every attempt anew, with a new nonce"

@@ -1,10 +1,11 @@
 """A run in memory: its state and everything needed to take the next answer. It can be rebuilt from the store.
 
-It does not know the store. Only the holder of `lock` may change a run; everybody may read it.
+It does not know what is stored. Only the holder of `lock` may change a run; everybody may read it.
 """
 
 import logging
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -12,6 +13,7 @@ from typing import Any, cast
 
 from crypto.randomness import Stream
 from curator.errors import NotAsked, TooLarge
+from curator.store.turns import Turns
 from protocol.errors import CURATOR, OutOfTurn, PeerError
 from protocol.messages.tasks import Refusal, Reply, Task, decode, encode
 from protocol.plan.step import Step
@@ -43,24 +45,28 @@ class Standing:
     # By the party's number. The tasks share their large parts, so they become bytes only on their way to a party.
     tasks: Mapping[int, Task] = field(repr=False)
     amounts: Mapping[str, Any]  # that the current step asks for, in public numbers
+    shared: Mapping[int, bytes] = field(repr=False)  # the bytes of each task that several parties have, by its identity
 
     @classmethod
     def of(cls, state: RunState) -> "Standing":
         asked = tasks(state)
-        return cls(state, asked, _amounts(state, asked))
+        step, times = state.step, Counter(map(id, asked.values()))
+        if step is None:
+            return cls(state, asked, {"step": "", "stage": "finished"}, {})
+        cells = ciphertexts = size = 0
+        shared: dict[int, bytes] = {}
+        for task in {id(task): task for task in asked.values()}.values():
+            count, data, cost = times[id(task)], encode(task), task_cost(state.terms, step, task)
+            cells, ciphertexts = cells + count * cost.cells, ciphertexts + count * cost.ciphertexts
+            size += count * len(data)
+            shared |= {id(task): data} if count > 1 else {}
+        amounts = {"cells": cells, "ciphertexts": ciphertexts, "bytes": size}
+        return cls(state, asked, {"step": step.name, "stage": step.stage, **amounts}, shared)
 
-
-def _amounts(state: RunState, asked: Mapping[int, Task]) -> dict[str, Any]:
-    step = state.step
-    if step is None:
-        return {"step": "", "stage": "finished"}
-    of_task: dict[int, tuple[int, int, int]] = {}  # several parties may have one and the same task
-    for task in asked.values():
-        if id(task) not in of_task:
-            cost = task_cost(state.terms, step, task)
-            of_task[id(task)] = cost.cells, cost.ciphertexts, len(encode(task))
-    cells, ciphertexts, size = (sum(column) for column in zip(*(of_task[id(t)] for t in asked.values()), strict=True))
-    return {"step": step.name, "stage": step.stage, "cells": cells, "ciphertexts": ciphertexts, "bytes": size}
+    def task_of(self, party: int) -> bytes:
+        """Return the task of a party of the current step, in bytes."""
+        task = self.tasks[party]
+        return self.shared.get(id(task)) or encode(task)
 
 
 @dataclass
@@ -91,6 +97,7 @@ class LiveRun:
     pause: Pause | None = None
     lock: Lock = field(repr=False, default_factory=Lock)
     at_work: Lock = field(repr=False, default_factory=Lock)  # held while the result of a complete step is computed
+    arrivals: Turns = field(repr=False, default_factory=Turns)  # of answers and promises that wait to be taken together
 
     @property
     def step(self) -> Step | None:
@@ -121,13 +128,18 @@ class LiveRun:
         if self.ended or party not in self.names:
             return None
         number = self.names.index(party)
-        return encode(at.tasks[number]) if number in at.state.waiting_for else None
+        return at.task_of(number) if number in at.state.waiting_for else None
 
-    def expect(self, party: str, step: str) -> tuple[int, Step]:
-        """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it."""
-        due, number = self.step, self.names.index(party)
-        if due is None or due.name != step or number not in self.at.state.waiting_for:
-            waits = f"for {due.name!r} of {', '.join(self.missing)}" if due and self.missing else "for nobody"
+    def expect(self, party: str, step: str, at: Standing | None = None) -> tuple[int, Step]:
+        """Return the party's number and the step. Raise NotAsked unless the run waits for this party's answer to it.
+
+        With `at`, the run is looked at as it will be.
+        """
+        state = (at or self.at).state
+        due, number = state.step, self.names.index(party)
+        if due is None or due.name != step or number not in state.waiting_for:
+            missing = [self.names[other] for other in state.waiting_for]
+            waits = f"for {due.name!r} of {', '.join(missing)}" if due and missing else "for nobody"
             raise NotAsked(f"the run waits {waits}, not for {step!r} of {party}: fetch the inbox")
         return number, due
 
@@ -192,9 +204,9 @@ def _with_answer(state: RunState, party: int, body: bytes, opening: CuratorSums)
     return take(state, party, reply, opening)
 
 
-def judged(live: LiveRun, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
-    """Return the run's state after one answer, or its ending."""
-    name, at = live.names[party], live.at
+def judged(live: LiveRun, at: Standing, party: int, step: Step, body: bytes, stream: Stream) -> Standing | Ending:
+    """Return the run's state after one more answer than in `at`, or its ending."""
+    name = live.names[party]
     try:
         reply = cast(Reply, decode(body, name))
         if reply.plan != at.state.terms.plan_hash or reply.step != step.name:

@@ -3,13 +3,13 @@
 It does not know HTTP or asyncio (`curator.runs.relay`). Its functions may be called from any thread.
 
 Order of effects: If a party repeats its answer to a step with the same bytes, it gets the same reply. Other bytes are
-refused. A new answer is checked by the pure state machine, then answer and event are stored together. The result of a
-complete step may take minutes to compute, because a sum is opened. So it has a transaction of its own (`advance`), and
-no request waits for it. Memory is changed after the store, so `recover` can rebuild the runs after a kill at any
-instant.
+refused. A new answer is checked by the pure state machine, then answer and event are stored together, with all other
+answers that have come for this run meanwhile. The result of a complete step may take minutes to compute, because a sum
+is opened. So it has a transaction of its own (`advance`), and no request waits for it. Memory is changed after the
+store, so `recover` can rebuild the runs after a kill at any instant.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +25,7 @@ from curator.errors import Displaced, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
 from curator.results.publication import publish, stage_costs
+from curator.runs.arrivals import Arrival, Batch, steps_of
 from curator.runs.held_runs import HeldRuns
 from curator.runs.live_run import (
     Ending,
@@ -33,22 +34,22 @@ from curator.runs.live_run import (
     Standing,
     concluded,
     internal,
-    judged,
     said,
     too_late,
     trouble_of,
 )
 from curator.runs.planner import Planner
 from curator.runs.ports import Seams
-from curator.runs.receipts import accepted, is_accepted, is_known, promised
+from curator.runs.receipts import is_accepted, is_known
 from curator.runs.recovery import begun, check_keys, recovered, run_name, run_of_key
 from curator.runs.suspects import with_suspects
-from curator.runs.transitions import write_answer, write_beginning, write_end, write_pause, write_resumption, write_step
+from curator.runs.transitions import write_beginning, write_end, write_pause, write_resumption, write_step
 from curator.runs.views import RunViews
 from curator.settings import Settings
 from curator.store import run_records as records
 from curator.store.store import Store
-from protocol.plan.step import Step
+from curator.store.turns import Queued
+from protocol.errors import SubnError
 from protocol.plan.terms import Terms
 
 OPERATOR = "operator"
@@ -146,28 +147,17 @@ class Orchestrator:
         Retry safety: a party may deliver the same bytes any number of times, also after a crash.
         """
         digest = sha256(body).hexdigest()
-        if is_accepted(self._store, run, step, party, digest):
-            return
-        live = self._active(run, party)
-        with live.lock:
-            if not is_accepted(self._store, run, step, party, digest):
-                self._take(live, step, party, body, digest, receipt)
-        self.changed(run)
+        if not is_accepted(self._store, run, step, party, digest):
+            self._arrived(self._active(run, party), Arrival(step, party, digest, receipt, body))
+            self.changed(run)
 
     def promise(self, run: str, step: str, party: str, digest: str, receipt: bytes) -> None:
         """Take a party's word for the bytes that it will send. From then on no others are taken for this step.
 
         Privacy: if two copies of a party's home answer one step, the second one learns it before its bytes leave.
         """
-        if is_known(self._store, run, step, party, digest):
-            return
-        live = self._active(run, party)
-        with live.lock:
-            if not is_known(self._store, run, step, party, digest):
-                number, due = self._expected(live, party, step)
-                claim = promised(live.at.state.terms, number, due, digest, receipt, self._seams.clock())
-                with self._storing(live) as db:
-                    records.add_claim(db, claim)
+        if not is_known(self._store, run, step, party, digest):
+            self._arrived(self._active(run, party), Arrival(step, party, digest, receipt))
 
     def active_runs(self, party: str) -> set[str]:
         """Return the runs in memory in which this party takes part."""
@@ -262,24 +252,35 @@ class Orchestrator:
             raise self.views.over(run)
         return live
 
-    def _expected(self, live: LiveRun, party: str, step: str) -> tuple[int, Step]:
-        if live.ended:
-            raise self.views.over(live.run)
-        return live.expect(party, step)
+    def _arrived(self, live: LiveRun, one: Arrival) -> None:
+        """Take what has come for a run, together with all that has come for it meanwhile: the store waits once."""
+        live.arrivals.shared(one, lambda waiting: self._take(live, waiting))
 
-    def _take(self, live: LiveRun, step: str, party: str, body: bytes, digest: str, receipt: bytes) -> None:
-        """Check one answer and store it with its consequences. The caller holds the run's lock."""
-        number, due = self._expected(live, party, step)
-        now = self._seams.clock()
-        answer = accepted(live.at.state.terms, number, due, body, digest, receipt, now)
-        outcome = judged(live, number, due, body, self._seams.streams("reference"))
+    def _take(self, live: LiveRun, waiting: Sequence[Queued]) -> None:
+        """Check arrivals and store them with their consequences, in one transaction."""
+        with live.lock:
+            with self._store.reading() as db:
+                known = records.answers_known(db, live.run, steps_of(waiting))
+            now = self._seams.clock()
+            batch, late = Batch(live, known, now), []
+            for one in waiting:
+                try:
+                    late += [] if batch.add(one.what, self._seams.streams("reference")) else [one]
+                except SubnError as error:
+                    one.error = error
+            if not batch.is_empty:
+                self._store_batch(live, batch, now)
+            for one in late:
+                one.error = self.views.over(live.run)
+
+    def _store_batch(self, live: LiveRun, batch: Batch, now: int) -> None:
         with self._storing(live) as db:
-            write_answer(db, live, answer, body, outcome)
-        said(live.run, "answered", step=step, party=party, bytes=len(body))
-        if isinstance(outcome, Ending):
-            self._forget(live, outcome)
+            batch.write(db)
+        batch.tell()
+        if isinstance(batch.outcome, Ending):
+            self._forget(live, batch.outcome)
         else:
-            live.move_to(outcome, now)
+            live.move_to(batch.outcome, now)
 
     def _move(self, live: LiveRun, outcome: Standing | Ending) -> None:
         """Store the result of a step. If the store fails, the result is computed again when the run resumes."""

@@ -76,11 +76,16 @@ def _is_receipt(terms: Terms, number: int, step: Step, refuses: bool, digest: st
     return True
 
 
-def _known(store: Store, run: str, step: str, party: str, digest: str) -> ReplyRecord | ClaimRecord | None:
-    with store.reading() as db:
-        found = records.find_reply(db, run, step, party) or records.find_claim(db, run, step, party)
+def agrees(found: ReplyRecord | ClaimRecord | None, step: str, party: str, digest: str) -> bool:
+    """Whether this answer was accepted or promised. Raise OtherBytes if another one was."""
     if found is not None and found.digest != digest:
         raise OtherBytes(
             f"{party} has answered {step!r} with other bytes: SHA-256 {found.digest} was accepted, this is {digest}"
         )
-    return found
+    return found is not None
+
+
+def _known(store: Store, run: str, step: str, party: str, digest: str) -> ReplyRecord | ClaimRecord | None:
+    with store.reading() as db:
+        found = records.find_reply(db, run, step, party) or records.find_claim(db, run, step, party)
+    return found if agrees(found, step, party, digest) else None

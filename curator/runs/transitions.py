@@ -21,15 +21,11 @@ def write_beginning(db: Connection, live: LiveRun, row: Mapping[str, Any]) -> No
     records.add_event(db, live.run, live.since, "step", **live.at.amounts)
 
 
-def write_answer(db: Connection, live: LiveRun, answer: ReplyRecord, body: bytes, outcome: Standing | Ending) -> None:
-    """Store one answer, and the end of the run if this answer alone ends it."""
+def write_answer(db: Connection, answer: ReplyRecord, body: bytes) -> None:
+    """Store one answer, which keeps its promise."""
     records.add_reply(db, answer, body)
     records.drop_claim(db, answer.run, answer.step, answer.party)
-    records.add_event(db, live.run, answer.at, "answered", step=answer.step, party=answer.party, bytes=answer.size)
-    if isinstance(outcome, Ending):
-        write_end(db, live.run, outcome, answer.at)
-    else:
-        records.change_run(db, live.run, updated=answer.at)
+    records.add_event(db, answer.run, answer.at, "answered", step=answer.step, party=answer.party, bytes=answer.size)
 
 
 def write_end(db: Connection, run: str, ending: Ending, now: int, outputs: Mapping[str, str] | None = None) -> None:

@@ -6,6 +6,7 @@ It does not change anything.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 from sqlalchemy import Connection, RowMapping, select
@@ -35,12 +36,17 @@ class RunViews:
     def run(self, run: str) -> interface.Run:
         with self.store.reading() as db:
             record = _found(db, run)
-            replies, events = records.replies_of_run(db, run), records.events_after(db, run)
-            text, seen = schema_text(db, record.schema_hash), _last_seen(db)
-        names, steps = _names(record), _steps(record, text)
-        answered = {step.name: [reply.party for reply in replies if reply.step == step.name] for step in steps}
-        due = [step for step in steps if record.is_active and step.name == record.step]
-        waiting = [names[p] for step in due for p in step.parties if names[p] not in answered[step.name]]
+            answers, begun = records.answers_of_run(db, run), records.events_after(db, run, kind="step")
+            text = schema_text(db, record.schema_hash)
+            names, steps = _names(record), _steps(record, text)
+            answered: dict[str, list[str]] = {step.name: [] for step in steps}
+            spent = dict.fromkeys(names, Fraction(0))
+            for name, party, charge in answers:
+                answered.setdefault(name, []).append(party)
+                spent[party] += Fraction(charge)
+            due = [step for step in steps if record.is_active and step.name == record.step]
+            waiting = [names[p] for step in due for p in step.parties if names[p] not in answered[step.name]]
+            seen = _last_seen(db, waiting)
         since = moment(record.step_started)
         return interface.Run(
             run=record.id,
@@ -52,8 +58,8 @@ class RunViews:
             deadline=moment_or_none(record.deadline),
             reason=record.reason,
             culprit=record.culprit,
-            progress=[_progress(step, names, answered[step.name], events) for step in steps],
-            spent={name: str(records.spent(replies, name)) for name in names},
+            progress=_progress(steps, names, answered, begun),
+            spent={name: str(amount) for name, amount in spent.items()},
             plan_hash=record.plan_hash,
             created=moment(record.created),
             updated=moment(record.updated),
@@ -95,10 +101,8 @@ class RunViews:
     def check_member(self, run: str, party: str | None) -> None:
         """Raise NotFound for an unknown run, or if a party is named that takes no part in it."""
         with self.store.reading() as db:
-            known = records.find_run(db, run) is not None
-            names = records.members_of(db, run)
-        if not known or party not in (None, *names):
-            raise NotFound(f"there is no run {run!r}{f' of {party}' if party else ''}")
+            if not records.takes_part(db, run, party):
+                raise NotFound(f"there is no run {run!r}{f' of {party}' if party else ''}")
 
     def over(self, run: str) -> RunEnded:
         """Return the error that a run is over, with its end."""
@@ -175,22 +179,28 @@ def _steps(record: RunRecord, schema: str) -> Sequence[Step]:
         return ()
 
 
-def _last_seen(db: Connection) -> Mapping[str, int | None]:
-    return {row.name: row.last_seen for row in db.execute(select(parties.c.name, parties.c.last_seen))}
+def _last_seen(db: Connection, names: Sequence[str]) -> Mapping[str, int | None]:
+    found = select(parties.c.name, parties.c.last_seen).where(parties.c.name.in_(names))
+    return {row.name: row.last_seen for row in db.execute(found)}
 
 
 def _progress(
-    step: Step, names: Sequence[str], answered: list[str], events: Sequence[EventRecord]
-) -> interface.StepProgress:
-    begun = [event for event in events if event.kind == "step"]
-    place = next((index for index, event in enumerate(begun) if event.data["step"] == step.name), None)
-    started = None if place is None else begun[place].at
-    ended = begun[place + 1].at if place is not None and place + 1 < len(begun) else None
-    return interface.StepProgress(
-        step=step.name,
-        stage=step.stage,
-        answered=answered,
-        of=[names[party] for party in step.parties],
-        started=moment_or_none(started),
-        ended=moment_or_none(ended),
-    )
+    steps: Sequence[Step], names: Sequence[str], answered: Mapping[str, list[str]], begun: Sequence[EventRecord]
+) -> list[interface.StepProgress]:
+    places = {event.data["step"]: place for place, event in reversed(list(enumerate(begun)))}
+    times = [event.at for event in begun]
+    found = []
+    for step in steps:
+        place = places.get(step.name, len(times))
+        started, ended = (*times[place : place + 2], None, None)[:2]
+        found.append(
+            interface.StepProgress(
+                step=step.name,
+                stage=step.stage,
+                answered=answered[step.name],
+                of=[names[party] for party in step.parties],
+                started=moment_or_none(started),
+                ended=moment_or_none(ended),
+            )
+        )
+    return found

@@ -9,7 +9,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, Table, delete, func, insert, select, union_all, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    RowMapping,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    union_all,
+    update,
+)
 
 from curator.store.tables import claims, events, members, meta, replies, runs
 from protocol.messages.run_states import ACTIVE
@@ -92,9 +105,29 @@ class Recovery:
     knowledge: bytes | None
 
 
+Place = tuple[str, str]  # of an answer in a run: its step and its party
+
 _RUN_COLUMNS = tuple(runs.c[name] for name in RunRecord.__dataclass_fields__)
 _REPLY_COLUMNS = tuple(replies.c[name] for name in ReplyRecord.__dataclass_fields__)
 _RECOVERY_COLUMNS = tuple(runs.c[name] for name in Recovery.__dataclass_fields__)
+
+# Built once: building a statement takes longer than executing it, and every answer needs all of these.
+_OF: BindParameter[str] = bindparam("of")  # a run
+_TO: BindParameter[str] = bindparam("to")  # a step
+_BY: BindParameter[str] = bindparam("by")  # a party
+_REPLY = select(*_REPLY_COLUMNS).where((replies.c.run == _OF) & (replies.c.step == _TO) & (replies.c.party == _BY))
+_CLAIM = select(claims).where((claims.c.run == _OF) & (claims.c.step == _TO) & (claims.c.party == _BY))
+_DROP_CLAIM = delete(claims).where((claims.c.run == _OF) & (claims.c.step == _TO) & (claims.c.party == _BY))
+_ADD_CLAIM = insert(claims)
+_NUMBER = select(func.count() + 1).select_from(replies).where(replies.c.run == _OF).scalar_subquery()
+_ADD_REPLY = insert(replies).values(number=_NUMBER)
+_SEQ = select(func.coalesce(func.max(events.c.seq), 0) + 1).where(events.c.run == _OF).scalar_subquery()
+_ADD_EVENT = insert(events).values(seq=_SEQ)
+_MEMBER = select(members.c.run).where((members.c.run == _OF) & (members.c.party == _BY))
+_RECEIPTS = [
+    select(func.count()).select_from(table).where(table.c.party == _BY).scalar_subquery() for table in (replies, claims)
+]
+_COUNT_RECEIPTS = select(_RECEIPTS[0] + _RECEIPTS[1])
 
 
 def add_run(db: Connection, values: Mapping[str, Any], parties: Sequence[str]) -> None:
@@ -150,6 +183,13 @@ def ends_with(db: Connection, party: str, after: str, limit: int) -> Sequence[Ro
     return db.execute(found).mappings().all()
 
 
+def takes_part(db: Connection, run: str, party: str | None) -> bool:
+    """Whether there is such a run, and if a party is named, whether it takes part."""
+    if party is not None:
+        return db.execute(_MEMBER, {"of": run, "by": party}).first() is not None
+    return db.execute(select(runs.c.id).where(runs.c.id == run)).first() is not None
+
+
 def members_of(db: Connection, run: str) -> set[str]:
     return set(db.execute(select(members.c.party).where(members.c.run == run)).scalars())
 
@@ -172,19 +212,23 @@ def change_run(db: Connection, run: str, **values: Any) -> None:
 
 
 def add_reply(db: Connection, record: ReplyRecord, body: bytes) -> None:
-    count = db.execute(select(func.count()).where(replies.c.run == record.run)).scalar_one()
-    db.execute(insert(replies).values(**vars(record), number=count + 1, body=body))
+    db.execute(_ADD_REPLY, {**vars(record), "body": body, "of": record.run})
 
 
 def find_reply(db: Connection, run: str, step: str, party: str) -> ReplyRecord | None:
-    wanted = (replies.c.run == run) & (replies.c.step == step) & (replies.c.party == party)
-    row = db.execute(select(*_REPLY_COLUMNS).where(wanted)).mappings().one_or_none()
+    row = db.execute(_REPLY, {"of": run, "to": step, "by": party}).mappings().one_or_none()
     return None if row is None else ReplyRecord(**row)
 
 
 def replies_of_run(db: Connection, run: str) -> list[ReplyRecord]:
     found = select(*_REPLY_COLUMNS).where(replies.c.run == run).order_by(replies.c.number)
     return [ReplyRecord(**row) for row in db.execute(found).mappings()]
+
+
+def answers_of_run(db: Connection, run: str) -> list[tuple[str, str, str]]:
+    """List step, party and epsilon of every answer, in the order of arrival."""
+    found = select(replies.c.step, replies.c.party, replies.c.charge).where(replies.c.run == run)
+    return [tuple(row) for row in db.execute(found.order_by(replies.c.number))]
 
 
 def spent(replies: Sequence[ReplyRecord], party: str) -> Fraction:
@@ -218,24 +262,31 @@ def _receipts_in(table: Table, party: str, after: tuple[str, str], limit: int) -
 
 
 def add_claim(db: Connection, record: ClaimRecord) -> None:
-    db.execute(insert(claims).values(**vars(record)))
+    db.execute(_ADD_CLAIM, vars(record))
 
 
 def drop_claim(db: Connection, run: str, step: str, party: str) -> None:
-    wanted = (claims.c.run == run) & (claims.c.step == step) & (claims.c.party == party)
-    db.execute(delete(claims).where(wanted))
+    db.execute(_DROP_CLAIM, {"of": run, "to": step, "by": party})
 
 
 def find_claim(db: Connection, run: str, step: str, party: str) -> ClaimRecord | None:
-    wanted = (claims.c.run == run) & (claims.c.step == step) & (claims.c.party == party)
-    row = db.execute(select(claims).where(wanted)).mappings().one_or_none()
+    row = db.execute(_CLAIM, {"of": run, "to": step, "by": party}).mappings().one_or_none()
     return None if row is None else ClaimRecord(**row)
+
+
+def answers_known(db: Connection, run: str, steps: Collection[str]) -> dict[Place, ReplyRecord | ClaimRecord]:
+    """Return the answers to these steps that were accepted or promised."""
+    promised = select(claims).where((claims.c.run == run) & claims.c.step.in_(steps))
+    found: dict[Place, ReplyRecord | ClaimRecord] = {
+        (row["step"], row["party"]): ClaimRecord(**row) for row in db.execute(promised).mappings()
+    }
+    taken = select(*_REPLY_COLUMNS).where((replies.c.run == run) & replies.c.step.in_(steps))
+    return found | {(row["step"], row["party"]): ReplyRecord(**row) for row in db.execute(taken).mappings()}
 
 
 def count_receipts(db: Connection, party: str) -> int:
     """Return the number of a party's receipts, for answers that it has given or promised."""
-    counts = (select(func.count()).where(table.c.party == party) for table in (replies, claims))
-    return sum(int(db.execute(count).scalar_one()) for count in counts)
+    return int(db.execute(_COUNT_RECEIPTS, {"by": party}).scalar_one())
 
 
 def bodies_of_run(db: Connection, run: str, step: str | None = None) -> Iterator[tuple[str, bytes]]:
@@ -251,12 +302,13 @@ def drop_bodies(db: Connection, run: str) -> None:
 
 
 def add_event(db: Connection, run: str, at: int, kind: str, **data: Any) -> None:
-    last = db.execute(select(func.max(events.c.seq)).where(events.c.run == run)).scalar_one() or 0
-    db.execute(insert(events).values(run=run, seq=last + 1, at=at, kind=kind, data=json.dumps(data)))
+    db.execute(_ADD_EVENT, {"of": run, "run": run, "at": at, "kind": kind, "data": json.dumps(data)})
 
 
-def events_after(db: Connection, run: str, after: int = 0) -> list[EventRecord]:
-    found = select(events).where((events.c.run == run) & (events.c.seq > after)).order_by(events.c.seq)
+def events_after(db: Connection, run: str, after: int = 0, kind: str | None = None) -> list[EventRecord]:
+    """List a run's events after this number, of one kind or of all."""
+    wanted = (events.c.run == run) & (events.c.seq > after) & (True if kind is None else events.c.kind == kind)
+    found = select(events).where(wanted).order_by(events.c.seq)
     return [EventRecord(**{**row, "data": json.loads(row["data"])}) for row in db.execute(found).mappings()]
 
 

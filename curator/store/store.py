@@ -4,9 +4,9 @@ It does not know what is stored (`curator.store.run_records`, `curator.accounts.
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
@@ -16,6 +16,9 @@ from curator.errors import CuratorError, SettingsError, StoreUnavailable
 from curator.store.migrations import migrate
 from curator.store.single_writer import SoleCurator
 from curator.store.tables import BUSY_SECONDS, WRITING, make_engine
+from curator.store.turns import Queued, Turns
+
+Result = TypeVar("Result")
 
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")  # the last: a table that is not there
 _NOT_OURS = ("42P01", "42703", "XX001", "XX002")  # PostgreSQL: no such table or column, damaged data or index
@@ -24,7 +27,8 @@ _NOT_OURS = ("42P01", "42703", "XX001", "XX002")  # PostgreSQL: no such table or
 class Store:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._turn = Lock() if engine.dialect.name == "sqlite" else None
+        # One thread writes at a time: SQLite would make the others try again, at ever longer intervals.
+        self._turns = Turns(BUSY_SECONDS) if engine.dialect.name == "sqlite" else None
         self._sole: SoleCurator | None = None  # set in a service; other commands only add keys and codes
 
     @classmethod
@@ -63,8 +67,32 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction: at its end everything written in it is stored, or nothing."""
+        with nullcontext() if self._turns is None else self._turns.own(), self._transaction() as db:
+            yield db
+
+    def write(self, change: Callable[[Connection], Result]) -> Result:
+        """Carry out a small change in a transaction, together with other such changes that wait: one sync for all.
+
+        Any of their threads may call `change`. It is stored when this returns. If it fails, it alone is undone; if the
+        transaction fails, none is stored, and each of them raises.
+        """
+        if self._turns is None:  # PostgreSQL does the same by itself
+            with self.writing() as db:
+                return change(db)
+        found: Result = self._turns.shared(change, self._carry_out)
+        return found
+
+    def _carry_out(self, changes: Sequence[Queued]) -> None:
+        with self._transaction() as db:
+            if len(changes) == 1:
+                changes[0].result = changes[0].what(db)
+            else:
+                for one in changes:
+                    _try(one, db)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
         with (
-            self._in_turn(),
             _translated(),
             self.engine.connect().execution_options(**{WRITING: True}) as connection,
             connection.begin(),
@@ -72,19 +100,6 @@ class Store:
             if self._sole is not None:
                 self._sole.confirm(connection)
             yield connection
-
-    @contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        """Let one thread write at a time. SQLite would make the others try again, at ever longer intervals."""
-        if self._turn is None:
-            yield
-            return
-        if not self._turn.acquire(timeout=BUSY_SECONDS):
-            raise StoreUnavailable(f"the curator's database has been busy for {BUSY_SECONDS} seconds: check its disk")
-        try:
-            yield
-        finally:
-            self._turn.release()
 
     def check(self) -> None:
         """Raise `StoreUnavailable` unless the store answers."""
@@ -95,6 +110,18 @@ class Store:
         if self._sole is not None:
             self._sole.release()
         self.engine.dispose()
+
+
+def _try(one: Queued, db: Connection) -> None:
+    """Carry out a change among others, and undo it alone if it contradicts what is stored, or refuses.
+
+    Retry safety: after any other error of the database, SQLite may have undone all changes. Then nothing is committed.
+    """
+    try:
+        with db.begin_nested():
+            one.result = one.what(db)
+    except (IntegrityError, CuratorError) as error:
+        one.error = error
 
 
 def _unusable(error: Exception) -> str:

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 
 BUSY_SECONDS = 30
+_KEPT, _MORE = 10, 5  # connections to a file: opening one takes as long as ten requests
 WRITING = "subn_writing"  # execution option of connections that will write
 
 metadata = MetaData()
@@ -190,7 +191,9 @@ def make_engine(url: str) -> Engine:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite":
         return create_engine(parsed, pool_pre_ping=True, hide_parameters=True)
-    engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
+    engine = create_engine(
+        parsed, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True, pool_size=_KEPT, max_overflow=_MORE
+    )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

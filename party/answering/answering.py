@@ -15,11 +15,10 @@ from crypto.randomness import Stream
 from party.answering import run_rows, saved_state
 from party.answering.audit_trail import AuditTrail
 from party.answering.essentials import kept_of
-from party.answering.invitation import JOINING, check_people, examined, loaded, place_in
+from party.answering.invitation import JOINING, Examined, check_people, examined, loaded, place_in
 from party.answering.mistakes import accused_by, no_task_stops_the_party
 from party.answering.outgoing import Outgoing, answer_of, refusal_of
 from party.answering.refusals import LONGEST_REASON
-from party.answering.run_rows import Loaded
 from party.answering.saved_state import Kept
 from party.books.ledger import Request
 from party.books.ledger_tables import REFUSAL
@@ -132,21 +131,21 @@ class Answering:
 
     def _invited(self, task: Invitation, data: bytes) -> Outgoing | None:
         run, asked = task.proposal.run, digest(data)
-        request, stored, table = self._ledger.request(run), self._ledger.answered(run, JOINING), None
+        request, stored, found = self._ledger.request(run), self._ledger.answered(run, JOINING), None
         try:
             if request is None or request.plan_hash != task.plan:
-                request, table = self._judged(task, len(data), asked)
+                request, found = self._judged(task, len(data), asked)
             if stored is not None and stored.request_digest != asked:
                 raise AnsweredOtherwise(CURATOR, f"invites to {run!r} again, in other words than before")
-            return self._answer_invitation(request, table)
+            return self._answer_invitation(request, found)
         except (AnsweredOtherwise, OutOfTurn) as error:
             return self._object(run, self._ledger.request(run), (task.plan, task.step), error)
 
-    def _judged(self, task: Invitation, size: int, asked: str) -> tuple[Request, Loaded | None]:
+    def _judged(self, task: Invitation, size: int, asked: str) -> tuple[Request, Examined]:
         """Judge a new invitation by the policy, log the verdict, then keep it; a kill in between logs it twice.
 
-        The table behind the verdict is returned too, so that joining at once need not read it a second time. For a run
-        that waits for the data owner, the table is not kept: it is read again when the owner has decided.
+        What the verdict rests on is returned too: joining at once need not work out the terms and read the table a
+        second time. For a run that waits for the data owner, neither is kept.
         """
         found, run, plan = examined(self._opened, task, size, self._smallest_key), task.proposal.run, task.plan
         verdict, amounts = found.verdict, (found.price, found.delta)
@@ -165,10 +164,10 @@ class Answering:
             invitation=asked,
             **self._opened.paying(found.dataset),
         )
-        return request, found.table
+        return request, found
 
-    def _answer_invitation(self, request: Request, table: Loaded | None = None) -> Outgoing | None:
-        """Answer an invitation as the ledger says; `table` is given if it has just been read."""
+    def _answer_invitation(self, request: Request, found: Examined | None = None) -> Outgoing | None:
+        """Answer an invitation as the ledger says; `found` is given if it has just been examined."""
         stored = self._stored(request, JOINING)
         if stored is not None or request.state == "asked":
             return stored
@@ -178,16 +177,17 @@ class Answering:
         try:
             if request.state == "refused":
                 raise PolicyRefusal(_why_refused(request))
-            return self._join(request, asked, table)
+            return self._join(request, asked, found)
         except DataError:
             # Privacy: only the data owner may know where a table does not fit; `subn-party check` tells.
             return self._decline(request, JOINING, asked, PolicyRefusal(_UNFIT))
         except (PlanError, PolicyRefusal) as error:
             return self._decline(request, JOINING, asked, error)
 
-    def _join(self, request: Request, asked: str, table: Loaded | None) -> Outgoing:
+    def _join(self, request: Request, asked: str, found: Examined | None) -> Outgoing:
         """Set the whole price aside and freeze the rows, then accept."""
-        terms, dataset = self._terms(request), request.dataset or ""
+        terms, table = (found.terms, found.table) if found is not None else (None, None)
+        terms, dataset = terms or self._terms(request), request.dataset or ""
         self._trail.joining(request)
         me = place_in(self._opened, terms.plan)
         check_people(self._opened, dataset, terms, me)

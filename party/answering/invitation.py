@@ -30,7 +30,9 @@ class Examined:
     price: Fraction
     delta: Fraction
     verdict: Verdict
-    table: Loaded | None = field(default=None, repr=False)  # if the verdict rests on it
+    # If the verdict rests on them:
+    terms: Terms | None = field(default=None, repr=False)
+    table: Loaded | None = field(default=None, repr=False)
 
 
 def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -> Examined:
@@ -56,7 +58,7 @@ def examined(opened: OpenHome, task: Invitation, size: int, smallest_key: int) -
         verdict = judge(rules.policy, opened.peers, terms, me, budget, is_fruitless=is_fruitless)
         if verdict.decision == "ask" and len(opened.ledger.requests("asked")) >= MOST_UNDECIDED:
             raise PolicyRefusal(f"{MOST_UNDECIDED} requests wait for the data owner already: ask again later")
-        return Examined(dataset, price, delta, Verdict(verdict.decision, bounded(verdict.reasons)), table)
+        return Examined(dataset, price, delta, Verdict(verdict.decision, bounded(verdict.reasons)), terms, table)
     except (PlanError, SchemaError, PeerError, PolicyRefusal) as error:
         return Examined(dataset, price, delta, Verdict("refuse", bounded([str(error)])))
 

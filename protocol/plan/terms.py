@@ -56,11 +56,11 @@ class Terms:
 
     def price(self, party: int) -> Fraction:
         """Epsilon that the whole run costs the rows of one party."""
-        return sum((step.charge(party) for step in self.steps), Fraction(0))
+        return sum((step.charge(party) for step in self.steps if party in step.charges), Fraction(0))
 
     def delta(self, party: int) -> Fraction:
         """Delta that the whole run costs the rows of one party."""
-        return sum((step.delta(party) for step in self.steps), Fraction(0))
+        return sum((step.delta(party) for step in self.steps if party in step.charges), Fraction(0))
 
     @cached_property
     def cover(self) -> Cover:

@@ -87,7 +87,7 @@ def tasks(state: RunState) -> dict[int, Task]:
         invitation = Invitation(plan=terms.plan_hash, step=step.name, proposal=terms.plan, schema_text=schema)
         return dict.fromkeys(step.parties, invitation)
     found = stage_of(terms, step).ask(terms, step, state.knowledge)
-    asked = {party: _with_edges(state, _with_roster(state, party, task)) for party, task in found.items()}
+    asked = _completed(state, found)
     if state.keys is not None and step == _first_sum_pass(terms):
         return {party: _with_keys(state, party, task) for party, task in asked.items()}
     return asked
@@ -201,11 +201,21 @@ def _first_sum_pass(terms: Terms) -> Step | None:
     return next((step for step in terms.steps[1:] if stage_of(terms, step).is_sum), None)
 
 
-def _with_roster(state: RunState, party: int, task: Task) -> Task:
-    """The task, with every member's key of this run and signature if it is the party's first task about its rows."""
-    first = next(step for step in state.terms.steps[1:] if party in step.parties)
-    if state.step != first:
-        return task
+def _completed(state: RunState, found: Mapping[int, Task]) -> dict[int, Task]:
+    """The tasks with all that they bring beside their stage's part; parties that share a task still share it."""
+    before = {party for step in state.terms.steps[1 : state.position] for party in step.parties}
+    same: dict[tuple[int, bool], Task] = {}
+    asked: dict[int, Task] = {}
+    for party, task in found.items():
+        kind = id(task), party not in before
+        if kind not in same:
+            same[kind] = _with_edges(state, _with_roster(state, task) if kind[1] else task)
+        asked[party] = same[kind]
+    return asked
+
+
+def _with_roster(state: RunState, task: Task) -> Task:
+    """The task as a party's first about its rows, with every member's key of this run and signature."""
     accepted = [state.acceptances[one] for one in sorted(state.acceptances)]
     roster = tuple(Joined(exchange_key=one.exchange_key, signature=one.signature) for one in accepted)
     return task.model_copy(update={"roster": roster})

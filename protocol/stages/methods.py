@@ -66,6 +66,9 @@ def _with_others(plan: Plan, found: Sequence[Step]) -> Iterator[Step]:
     Privacy: a person with rows at m parties also pays for what m - 1 others release alone, at worst the dearest. This
     party does not see these releases, so they are spent before any answer of its own counts (`people.md`).
     """
+    if plan.parties_per_person == 1:
+        yield from found
+        return
     alone = dict.fromkeys(found[0].parties, Fraction(0))
     for step in found:
         alone = _added(alone, step.spends) if step.is_alone else alone
@@ -94,11 +97,16 @@ def _priced(plan: Plan, found: Iterable[Step]) -> Iterator[Step]:
     """
     spent = dict.fromkeys(range(plan.parties), Fraction(0))
     for step in found:
-        charges = {}
+        charges, equal = (
+            {},
+            dict[tuple[Fraction, Fraction], tuple[Fraction, Fraction]](),
+        )  # most parties are charged alike
         for party, spend in step.spends.items():
             before, after = spent[party], spent[party] + spend
-            epsilon = _worth(plan, after) - _worth(plan, before)
-            charges[party] = (epsilon, Fraction(0) if before else plan.delta)
+            if (before, after) not in equal:
+                epsilon = _worth(plan, after) - _worth(plan, before)
+                equal[before, after] = epsilon, Fraction(0) if before else plan.delta
+            charges[party] = equal[before, after]
             spent[party] = after
         yield replace(step, charges=charges)
 

@@ -1,13 +1,16 @@
 """An answer is promised by its hash before it is sent: of two copies of one party, one is told so before it sends."""
 
 import asyncio
+from collections.abc import Callable
 from hashlib import sha256
+from threading import Thread
 
 import pytest
 
 from crypto.signing import sign
 from curator.errors import Forbidden, NotAsked, NotFound, OtherBytes, RunEnded
 from curator.runs import views
+from protocol.errors import SubnError
 from protocol.messages.signatures import HELD_HEADER, RECEIPT, REFUSAL_RECEIPT, receipt_text_of_digest
 from tests.support.api import Api, with_api
 from tests.support.curator import Desk
@@ -139,3 +142,39 @@ def test_receipts_and_runs_are_told_in_pages(desk: Desk, monkeypatch: pytest.Mon
     own = [desk.views.of_party("party-1", after) for after in ("", sorted(runs)[1], sorted(runs)[3], sorted(runs)[4])]
     assert [len(page) for page in own] == [2, 2, 1, 0]
     assert [one.run for page in own for one in page] == sorted(runs)
+
+
+def test_answers_that_come_together_are_stored_together_and_each_is_told_its_own(desk: Desk) -> None:
+    """While one is stored the others wait; the last of them finds that the run is over."""
+    run = desk.run(**PLAIN)
+    sent, live = [outgoing(desk, number) for number in range(3)], desk.orchestrator.live[run]
+    told: list[object] = [None] * 4
+
+    def deliver(place: int, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except SubnError as error:
+            told[place] = type(error)
+
+    found = desk.orchestrator.inbox("party-2")
+    assert found is not None
+    refusal = desk.parties[1].refuse(*found)
+    actions = [
+        lambda: desk.orchestrator.deliver(run, "joining", "party-1", sent[0].body, sent[0].receipt),
+        lambda: promise(desk, run, OTHERS),
+        lambda: desk.orchestrator.deliver(run, "joining", "party-2", refusal.body, refusal.receipt),
+        lambda: desk.orchestrator.deliver(run, "joining", "party-3", sent[2].body, sent[2].receipt),
+    ]
+    threads = [Thread(target=deliver, args=(place, action)) for place, action in enumerate(actions)]
+    with live.arrivals.own():
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            while len(live.arrivals._line) < number:
+                pass
+    for thread in threads:
+        thread.join()
+    assert told == [None, OtherBytes, None, RunEnded]
+    assert desk.views.record(run).state == "refused"
+    assert [event.kind for event in desk.views.events(run)] == ["created", "step", "answered", "answered", "ended"]
+    desk.restart()
+    assert not desk.orchestrator.live
