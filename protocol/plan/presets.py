@@ -16,7 +16,7 @@ from protocol.options import PICKING_RULES, Method, NoiseShape, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Views, Weighed
 from protocol.plan.small_budgets import question
 from protocol.plan.trees import wavelets_help
-from protocol.plan.tuning import kept_shares, tuned, views_pay
+from protocol.plan.tuning import Tuning, kept_shares, tuned, views_pay
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
@@ -191,12 +191,18 @@ def _tuned(
         chosen["rows_per_person"] * chosen.get("parties_per_person", 1),
     )
     ways = chosen.get("ways", 2)
-    found = tuned(method, sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"], ways)
-    asked: dict[str, Any] = {}
+
+    def divided(whole: Fraction) -> Tuning:
+        return tuned(method, sizes, rows, definition.of_row(whole, of_person), definition, chosen["insiders"], ways)
+
+    found, asked = divided(budget), dict[str, Any]()
     if found.views == "pairs" and _may_ask(chosen):
         asked = _asked(sizes, rows, definition.of_row(budget, of_person), definition, chosen)
-        budget = _for_phases(definition, epsilon, chosen | asked)
-        found = tuned(method, sizes, rows, definition.of_row(budget, of_person), definition, chosen["insiders"], ways)
+        left = _for_phases(definition, epsilon, chosen | asked)
+        if divided(left).views == "pairs":
+            budget, found = left, divided(left)
+        else:  # what the question leaves would not bear views
+            asked = {}
     views = chosen.get("views", found.views)
     values = {"views": views, "further": found.further, "split": found.split(budget)} | asked
     values |= {"rounds": found.rounds} if method == "guided" else {}

@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -29,11 +30,13 @@ from curator.experiments.simulation import simulate
 from curator.operator.schema_files import read_schema
 from protocol.run.synthesis import synthetic_codes
 from protocol.tables.distance import average_distance
-from tests.benchmarks.made_tables import made_table
+from tests.benchmarks.made_tables import made_table, two_kinds
 from tests.benchmarks.utility_data import FINE, ROOT, source_of
 
 OUT = ROOT / "build" / "federations"
 HOSPITALS, GENERATED = "hospitals", "generated"
+# 80,000 rows of 50 attributes of two values and of two kinds, and how far the kinds differ.
+KINDS = {f"kinds-{strength}": strength for strength in (0.0, 0.1, 0.2, 0.3, 0.4)}
 # Attributes by which rows are sorted or dealt out.
 ATTRIBUTE = {
     HOSPITALS: "age",
@@ -43,6 +46,7 @@ ATTRIBUTE = {
     "acs": "a19",
     "retail": "item39",
     FINE: "education",
+    **dict.fromkeys(KINDS, "a0"),
 }
 DIVISIONS = ("random", "sorted:{}", "dirichlet:{}:0.1", "dirichlet:{}:0.5", "largest:0.8", "sorted:{},largest:0.8")
 OWN = "file:hospital"
@@ -61,6 +65,7 @@ class Setting:
     epsilon: str
     division: str
     seed: int
+    asks: bool = True  # how strongly columns depend, where plans do
 
     @property
     def key(self) -> str:
@@ -71,7 +76,8 @@ def settings(chosen: argparse.Namespace) -> Iterator[Setting]:
     for seed in range(chosen.first, chosen.first + chosen.seeds):
         for table, method, privacy, parties in product(chosen.table, chosen.method, chosen.privacy, chosen.parties):
             for epsilon, division in product(chosen.epsilon, divisions(table)[: 1 if chosen.random else None]):
-                yield Setting(table, method, privacy, chosen.insiders, parties, epsilon, division, seed)
+                asks = not chosen.silent
+                yield Setting(table, method, privacy, chosen.insiders, parties, epsilon, division, seed, asks)
 
 
 def divisions(table: str) -> list[str]:
@@ -84,6 +90,8 @@ def divisions(table: str) -> list[str]:
 def table_of(table: str, parties: int) -> DividedTable:
     if table == GENERATED:
         return made_table("tuning", _GENERATED_SEED)
+    if table in KINDS:
+        return two_kinds(50, KINDS[table], 80_000)
     if table == HOSPITALS:
         with TemporaryDirectory() as folder:
             write_sample(Path(folder), parties, _PATIENTS // parties, 1)
@@ -97,7 +105,9 @@ def measured(setting: Setting) -> Record:
     started, stream = process_time(), stream_of_seed(setting.seed)
     table = table_of(setting.table, setting.parties if setting.table == HOSPITALS else 0)
     parties = None if setting.division == OWN else setting.parties
-    wishes = {"privacy": setting.privacy, "insiders": setting.insiders}
+    wishes: dict[str, Any] = {"privacy": setting.privacy, "insiders": setting.insiders}
+    if not setting.asks:
+        wishes["dependence"] = Fraction(0)
     if setting.method == "dp-subn":
         wishes["noise"] = "distributed"
     asked = ExperimentSettings(setting.epsilon, parties, setting.method, "sound", setting.division, wishes)  # type: ignore[arg-type]
@@ -165,6 +175,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--random", action="store_true", help="rows dealt out at random alone")
+    parser.add_argument("--silent", action="store_true", help="plans that do not ask how strongly columns depend")
     parser.add_argument("--told", action="store_true", help="only what was run before")
     chosen = parser.parse_args()
     wanted = list(settings(chosen))

@@ -49,6 +49,14 @@ def wide_table(count: int, most: int, rows: int) -> DividedTable:
     return DividedTable(_schema(sizes), columns, [])
 
 
+def two_kinds(count: int, strength: float, rows: int) -> DividedTable:
+    """Return a table of very many attributes of two values: each is likelier by `strength` in one half of the rows."""
+    draw = np.random.default_rng([count, round(1000 * strength)])
+    kind, base = draw.integers(0, 2, rows), draw.uniform(0.05, 0.95, count) * (1 - strength)
+    columns: Columns = [(draw.random(rows) < one + strength * kind).astype(np.uint8) for one in base]
+    return DividedTable(_schema((2,) * count), columns, [])
+
+
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "tuning": ("none", "hidden"),
     "other": ("chain", "numbers", "star", "none"),

@@ -84,6 +84,16 @@ def test_nothing_is_asked_where_the_operator_has_decided(wishes: dict[str, Any])
     assert not planned(bits(50), **wishes).dependence
 
 
+def test_nothing_is_asked_where_what_is_left_would_not_bear_views() -> None:
+    """Whatever the budget is, a plan that asks counts views, and others may."""
+    plans = [planned(bits(50), Fraction(epsilon, 1000)) for epsilon in range(130, 190, 3)]
+    assert all(plan.views == "pairs" for plan in plans if plan.dependence)
+    silent = [planned(bits(50), plan.epsilon, dependence=Fraction(0)).views for plan in plans]
+    assert [plan.views for plan in plans] == silent
+    assert {plan.views for plan in plans} == {"pairs", "single"}
+    assert any(plan.views == "pairs" and not plan.dependence for plan in plans)
+
+
 def test_a_plan_that_asks_is_still_the_recommended_one_in_its_own_words() -> None:
     terms = terms_of(bits(50), ROWS, "0.8", method="guided")
     told = " ".join(reasons(terms))
