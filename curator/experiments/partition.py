@@ -16,6 +16,7 @@ from crypto.randomness import Stream
 from curator.experiments.division_options import WAYS
 from protocol.errors import DataError, PlanError
 from protocol.exact import exact
+from protocol.model.row_order import random_order
 from protocol.plan.plan import LONGEST_NAME
 from protocol.tables.schema import Schema
 
@@ -67,7 +68,7 @@ class Division:
         rows = len(codes[0])
         if not 1 <= count <= rows:
             raise PlanError(f"{rows} rows cannot be divided among {count} parties: everybody needs at least one")
-        order = np.argsort(stream.words64(rows))  # in random order
+        order = random_order(rows, stream)
         if self.kind == "dirichlet":
             name, _, beta = self.argument.rpartition(":")
             return _by_values(_attribute(schema, codes, name), order, count, beta, stream)
