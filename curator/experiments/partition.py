@@ -29,7 +29,7 @@ class Partition:
     """The party of each row, and the parties' names."""
 
     names: tuple[str, ...]
-    owner: NDArray[np.intp]
+    owner: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _unknown(text: str) -> PlanError:
 
 
 def _in_shares(order: NDArray[np.intp], owner_in_order: NDArray[Any], count: int) -> Partition:
-    owner = np.empty(len(order), dtype=np.intp)
+    owner = np.empty(len(order), dtype=np.min_scalar_type(count - 1))
     owner[order] = owner_in_order
     return Partition(tuple(f"party-{k + 1}" for k in range(count)), owner)
 

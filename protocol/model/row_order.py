@@ -40,8 +40,12 @@ def random_order(rows: int, stream: Stream) -> NDArray[np.int64]:
     """Draw an order of rows: by the first bits of a word for each row, and by row where these are equal."""
     row_bits = np.uint64(rows.bit_length())
     words = stream.words64(rows)
-    packed = words >> row_bits << row_bits | np.arange(rows, dtype=np.uint64)
-    return row_of(_sorted(packed, (words >> np.uint64(64 - _PLACE_BITS)).astype(np.uint16)))
+    near = (words >> np.uint64(64 - _PLACE_BITS)).astype(np.uint16)
+    packed = words >> row_bits
+    del words  # for many rows, its memory counts
+    packed <<= row_bits
+    packed |= np.arange(rows, dtype=np.uint64)
+    return row_of(_sorted(packed, near))
 
 
 def row_of(packed: NDArray[np.uint64]) -> NDArray[np.int64]:
