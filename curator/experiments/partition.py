@@ -16,6 +16,7 @@ from crypto.randomness import Stream
 from curator.experiments.division_options import WAYS
 from protocol.errors import DataError, PlanError
 from protocol.exact import exact
+from protocol.model.row_order import random_order
 from protocol.plan.plan import LONGEST_NAME
 from protocol.tables.schema import Schema
 
@@ -28,7 +29,7 @@ class Partition:
     """The party of each row, and the parties' names."""
 
     names: tuple[str, ...]
-    owner: NDArray[np.intp]
+    owner: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Division:
         rows = len(codes[0])
         if not 1 <= count <= rows:
             raise PlanError(f"{rows} rows cannot be divided among {count} parties: everybody needs at least one")
-        order = np.argsort(stream.words64(rows))  # in random order
+        order = random_order(rows, stream)
         if self.kind == "dirichlet":
             name, _, beta = self.argument.rpartition(":")
             return _by_values(_attribute(schema, codes, name), order, count, beta, stream)
@@ -84,7 +85,7 @@ def _unknown(text: str) -> PlanError:
 
 
 def _in_shares(order: NDArray[np.intp], owner_in_order: NDArray[Any], count: int) -> Partition:
-    owner = np.empty(len(order), dtype=np.intp)
+    owner = np.empty(len(order), dtype=np.min_scalar_type(count - 1))
     owner[order] = owner_in_order
     return Partition(tuple(f"party-{k + 1}" for k in range(count)), owner)
 

@@ -110,7 +110,7 @@ def prepare(
     """Return every party's columns, the agreed terms, and the parties' keys."""
     division = Division.parse(settings.partition)
     partition = division.apply(table.schema, table.codes, table.owners, settings.parties, stream.child("partition"))
-    places = [np.flatnonzero(partition.owner == party) for party in range(len(partition.names))]
+    places = (np.flatnonzero(partition.owner == party) for party in range(len(partition.names)))
     own = [[column[rows] for column in table.codes] for rows in places]
     try:
         epsilon = exact(settings.epsilon)

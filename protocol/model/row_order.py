@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crypto.randomness import Stream
+
 _WORD_BITS = 32
 _PLACE_BITS = 16  # what numpy sorts by counting
 
@@ -31,15 +33,31 @@ def in_order(
     packed |= situation.astype(np.uint64) << np.uint64(word_bits)
     packed <<= np.uint64(rows.bit_length())
     packed |= np.arange(rows, dtype=np.uint64)
-    packed = packed.take(np.argsort(near, kind="stable"))
-    packed.sort(kind="stable")
-    return packed
+    return _sorted(packed, near)
+
+
+def random_order(rows: int, stream: Stream) -> NDArray[np.int64]:
+    """Draw an order of rows: by the first bits of a word for each row, and by row where these are equal."""
+    row_bits = np.uint64(rows.bit_length())
+    words = stream.words64(rows)
+    near = (words >> np.uint64(64 - _PLACE_BITS)).astype(np.uint16)
+    packed = words >> row_bits
+    del words  # for many rows, its memory counts
+    packed <<= row_bits
+    packed |= np.arange(rows, dtype=np.uint64)
+    return row_of(_sorted(packed, near))
 
 
 def row_of(packed: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return the row of every packed number. The numbers are lost."""
     packed &= (np.uint64(1) << np.uint64(len(packed).bit_length())) - np.uint64(1)
     return packed.view(np.int64)
+
+
+def _sorted(packed: NDArray[np.uint64], near: NDArray[np.uint16]) -> NDArray[np.uint64]:
+    found = packed.take(np.argsort(near, kind="stable"))
+    found.sort(kind="stable")
+    return found
 
 
 def _near_places(situation: NDArray[Any], sizes: NDArray[np.intp], words: NDArray[np.uint32]) -> NDArray[np.uint16]:
