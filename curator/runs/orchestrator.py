@@ -24,6 +24,7 @@ from curator.accounts.registry import Registry, refuse_changed_members
 from curator.errors import Displaced, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
+from curator.memory import give_back
 from curator.results.publication import publish, stage_costs
 from curator.runs.arrivals import Arrival, Batch, steps_of
 from curator.runs.held_runs import HeldRuns
@@ -182,6 +183,7 @@ class Orchestrator:
                 with live.lock:
                     self._move(live, outcome)
                 self.changed(run)
+                give_back()
 
     # Regular work
 
@@ -341,6 +343,7 @@ class Orchestrator:
             self.end(live, internal(error, live.run, self._seams.streams("reference")))
         else:
             self.end(live, Ending("finished"), outputs)
+            give_back()
 
     def _hold_up(self, live: LiveRun, error: Exception, since: int | None = None) -> None:
         """Pause the run, with everything that was stored, until the store or the disk works again."""
