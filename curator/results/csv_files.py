@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from io import StringIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from curator.files import PUBLIC, whole_file
 from protocol.errors import DataError
@@ -22,6 +23,9 @@ from protocol.services.delimited_rows import CHUNK, UNREADABLE, DelimitedRows
 from protocol.tables.batches import Batch, Row
 from protocol.tables.spreadsheets import as_text
 from protocol.tables.text_column import TextColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PIECE = 1 << 23  # characters of rows that are made at once, at most
 MOST_COMBINED = 1 << 12  # combinations of the texts of neighbouring columns
@@ -88,8 +92,7 @@ def of_one_row(texts: Sequence[str]) -> list[TextColumn]:
 
 def csv_pieces(columns: Sequence[TextColumn]) -> Iterator[bytes]:
     """Yield the rows of these columns as CSV. Every text of a column is quoted once, however many rows have it."""
-    import pyarrow as pa  # only whoever writes a table waits for it
-    import pyarrow.compute as pc
+    import pyarrow.compute as pc  # only whoever writes a table waits for it
 
     is_alone = len(columns) == 1
     joined = _with_neighbours([TextColumn(_quoted(column.texts, is_alone), column.places) for column in columns])
@@ -97,13 +100,29 @@ def csv_pieces(columns: Sequence[TextColumn]) -> Iterator[bytes]:
     step = max(1, PIECE // longest)
     # Arrow joins the columns of a row. A line break before each row, not after it, joins the rows in its memory.
     joined[0] = TextColumn([f"\n{text}" for text in joined[0].texts], joined[0].places)
-    texts = [pa.array(column.texts, pa.string()) for column in joined]
+    texts = [_arrow_texts(column.texts) for column in joined]
     for start in range(0, len(columns[0]), step):
-        places = [pa.array(column.places[start : start + step]) for column in joined]
+        places = [_arrow_numbers(column.places[start : start + step]) for column in joined]
         cells = [own.take(here) for own, here in zip(texts, places, strict=True)]
         rows = pc.binary_join_element_wise(*cells, ",")
         _, ends, text = rows.buffers()
         yield b"".join((memoryview(text)[1 : np.frombuffer(ends, np.int32)[len(rows)]], b"\n"))
+
+
+def _arrow_texts(texts: Sequence[str]) -> "pa.Array":
+    """Return the texts as Arrow holds them. `pyarrow.array` would import pandas where it is installed."""
+    import pyarrow as pa
+
+    data = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(data), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(data))])
+
+
+def _arrow_numbers(numbers: NDArray[Any]) -> "pa.Array":
+    import pyarrow as pa
+
+    held = pa.py_buffer(np.ascontiguousarray(numbers))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, held])
 
 
 def _with_neighbours(columns: Sequence[TextColumn]) -> list[TextColumn]:
