@@ -100,11 +100,11 @@ def csv_pieces(columns: Sequence[TextColumn]) -> Iterator[bytes]:
     step = max(1, PIECE // longest)
     # Arrow joins the columns of a row. A line break before each row, not after it, joins the rows in its memory.
     joined[0] = TextColumn([f"\n{text}" for text in joined[0].texts], joined[0].places)
-    texts = [_arrow_texts(column.texts) for column in joined]
+    texts, comma = [_arrow_texts(column.texts) for column in joined], _arrow_texts([","])[0]
     for start in range(0, len(columns[0]), step):
         places = [_arrow_numbers(column.places[start : start + step]) for column in joined]
         cells = [own.take(here) for own, here in zip(texts, places, strict=True)]
-        rows = pc.binary_join_element_wise(*cells, ",")
+        rows = pc.binary_join_element_wise(*cells, comma)
         _, ends, text = rows.buffers()
         yield b"".join((memoryview(text)[1 : np.frombuffer(ends, np.int32)[len(rows)]], b"\n"))
 
