@@ -19,6 +19,7 @@ from curator.errors import SettingsError
 from curator.home.certificates import Certificates
 from curator.http.connections import Connection
 from curator.http.handshakes import Handshakes
+from curator.memory import share_arenas
 from curator.service import Service
 from curator.settings import Settings, listed
 from protocol.errors import SubnError
@@ -163,6 +164,7 @@ def secure_line(settings: Settings) -> SecureLine:
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
+    share_arenas()
     line = secure_line(settings) if settings.speaks_tls else None
     service = Service.open(settings)
     _allow_many_files()

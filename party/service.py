@@ -35,6 +35,8 @@ from party.operations.metrics import Metrics
 from party.worker import Worker
 from protocol.errors import SubnError
 
+_TICKS_OF_SECOND = 10  # as uvicorn counts them: it renews the date of its answers by them
+
 
 def serve(home: Home, log: Log, **seams: Any) -> None:
     """Serve until SIGTERM or SIGINT; raise the error that makes serving impossible.
@@ -80,7 +82,7 @@ async def _serve(opened: OpenHome, listener: socket.socket, log: Log, seams: dic
         log("listening", host=host, url=url, party=curator.name, curator=curator.url)
         await asyncio.wait({work, local}, return_when=asyncio.FIRST_COMPLETED)
         reason = _why_stopped(work)
-        server.should_exit = True
+        server.stop()
         work.cancel()
         await local
         opened.home.address.unlink(missing_ok=True)
@@ -122,6 +124,23 @@ def _listening(opened: OpenHome) -> Iterator[socket.socket]:
 class _Server(uvicorn.Server):
     """A server that leaves signals to this module: an answer under way must reach the ledger before the end."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        """Look once a second, and when told to stop. uvicorn looks ten times a second, also where nothing happens."""
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += _TICKS_OF_SECOND
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._stopping.wait()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -153,9 +172,6 @@ def _server(opened: OpenHome, health: Health, metrics: Metrics, line: Curator) -
     return _Server(config)
 
 
-def _stop_on_signals(server: uvicorn.Server) -> None:
-    def stop() -> None:
-        server.should_exit = True
-
+def _stop_on_signals(server: _Server) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+        asyncio.get_running_loop().add_signal_handler(number, server.stop)

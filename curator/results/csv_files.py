@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from io import StringIO, TextIOWrapper
 from itertools import chain, pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from protocol.services.delimited_rows import CHUNK, UNREADABLE, DelimitedRows
 from protocol.tables.batches import Batch, Row
 from protocol.tables.spreadsheets import as_text
 from protocol.tables.text_column import TextColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PIECE = 1 << 23  # characters of rows that are made at once, at most
 MOST_COMBINED = 1 << 12  # combinations of the texts of neighbouring columns
@@ -107,22 +110,33 @@ class _Part:
     """A part of every row: a column, or neighbours of few texts, with a text for every combination of theirs."""
 
     columns: Sequence[Sequence[str]]
-    texts: Any  # an array of Arrow, with the sign behind the part
+    texts: "pa.StringArray"  # with the sign behind the part
     longest: int  # bytes
 
 
 def _part(columns: Sequence[TextColumn], group: slice, former: _Part | None) -> _Part:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     own = [column.texts for column in columns[group]]
     if former is not None and former.columns == own:
         return former
     quoted = [_quoted(texts, len(columns) == 1) for texts in own]
-    combined = quoted[0] if len(quoted) == 1 else map(",".join, product(*quoted))
-    end = "\n" if group.stop == len(columns) else ","
-    texts = pc.binary_join_element_wise(pa.array(combined, pa.string()), "", end)
-    return _Part(own, texts, pc.max(pc.binary_length(texts)).as_py() or 0)
+    combined = quoted[0] if len(quoted) == 1 else list(map(",".join, product(*quoted)))
+    lengths, data = _joined(combined, "\n" if group.stop == len(columns) else ",")
+    return _Part(own, _arrow_texts(lengths, data), int(lengths.max(initial=0)))
+
+
+def _joined(texts: Sequence[str], end: str) -> tuple[NDArray[np.int32], bytes]:
+    """Return the bytes of all texts, with the same sign behind each, and how many of them belong to each."""
+    joined = end.join([*texts, ""])
+    sizes = map(len, texts) if joined.isascii() else (len(text.encode()) for text in texts)
+    return np.fromiter(sizes, np.int32, len(texts)) + np.int32(len(end)), joined.encode()
+
+
+def _arrow_texts(lengths: NDArray[np.int32], data: bytes) -> "pa.StringArray":
+    """Return texts as Arrow holds them. `pyarrow.array` would import pandas where that is installed."""
+    import pyarrow as pa
+
+    ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
+    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(ends), pa.py_buffer(data))
 
 
 def _groups(columns: Sequence[TextColumn]) -> list[slice]:
@@ -138,22 +152,22 @@ def _groups(columns: Sequence[TextColumn]) -> list[slice]:
 
 def _places(
     columns: Sequence[TextColumn], groups: Sequence[slice], firsts: NDArray[np.intp], rows: slice
-) -> NDArray[np.intp]:
+) -> NDArray[np.int64]:
     """Return the places of these rows' parts, row after row, in one list of the texts of all parts."""
-    found = np.empty((len(columns[0].places[rows]), len(groups)), dtype=np.intp)
+    found = np.empty((len(columns[0].places[rows]), len(groups)), dtype=np.int64)
     for index, group in enumerate(groups):
         place: Any = 0
         for column in columns[group]:
-            place = place * len(column.texts) + column.places[rows].astype(np.intp)
+            place = place * len(column.texts) + column.places[rows].astype(np.int64)
         np.add(place, firsts[index], out=found[:, index])
     return found.ravel()
 
 
-def _in_order(texts: Any, places: NDArray[np.intp]) -> bytes:
+def _in_order(texts: "pa.StringArray", places: NDArray[np.int64]) -> bytes:
     """Return the texts at these places, one after the other, as they lie in the memory of an Arrow array."""
     import pyarrow as pa
 
-    found = texts.take(pa.array(places))
+    found = texts.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
     _, ends, text = found.buffers()
     return bytes(memoryview(text)[: np.frombuffer(ends, np.int32)[len(found)]])
 

@@ -7,6 +7,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -23,6 +24,7 @@ from curator.files import PUBLIC, write_file
 from curator.results.ahead import ahead
 from curator.results.codebook import codebook_csv, codebook_html
 from curator.results.csv_files import write_table
+from curator.results.phases import phases
 from curator.results.report import Tally, report_html, report_json
 from curator.store.run_records import EventRecord, ReplyRecord, spent, spent_delta
 from protocol.network.network import Family, Network
@@ -61,8 +63,10 @@ def publish(
     terms = published_terms(state.terms, known)
     folder.mkdir(parents=True, exist_ok=True)
     tally, finished = Tally(terms.schema.sizes), _moment(now)
-    write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed, tally))
-    report = report_json(terms, known, replies, costs, tally.counts, key.public, finished)
+    with ThreadPoolExecutor(1, "phases") as beside:  # both fit models, which leaves Python's lock for much of its time
+        by_phase = beside.submit(phases, terms, known)
+        write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed, tally))
+        report = report_json(terms, known, replies, costs, tally.counts, key.public, finished, by_phase.result())
     write_file(folder / SCHEMA, editable(terms.schema), PUBLIC)
     write_file(folder / CODEBOOK, codebook_csv(terms.schema), PUBLIC)
     write_file(folder / CODEBOOK_PAGE, codebook_html(terms.schema, terms.plan.run), PUBLIC)

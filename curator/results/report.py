@@ -45,8 +45,12 @@ def report_json(
     drawn: Sequence[NDArray[Any]],
     curator_key: bytes,
     finished: str,
+    by_phase: Json | None = None,
 ) -> Json:
-    """Return the report as JSON. `drawn` counts every attribute's categories in the published table."""
+    """Return the report as JSON. `drawn` counts every attribute's categories in the published table.
+
+    `by_phase` is the run phase by phase, if it is worked out already: that takes as long as the table.
+    """
     return {
         **_of_plan(terms, curator_key, finished),
         "parties": _parties(terms, replies),
@@ -54,7 +58,7 @@ def report_json(
         "stages": [cost.model_dump(mode="json") for cost in costs],
         **_expectations(terms),
         "dependence": found.model_dump(mode="json") if (found := dependence(terms, known)) else None,
-        "phases": phases(terms, known),
+        "phases": phases(terms, known) if by_phase is None else by_phase,
         "released": _released(terms, known),
         "rows": terms.plan.rows,
         "analysis": analysis(terms, known, drawn),

@@ -24,6 +24,7 @@ from curator.accounts.registry import Registry, refuse_changed_members
 from curator.errors import Displaced, StoreUnavailable
 from curator.home.keys import CuratorKeys
 from curator.interface import PlanRequest
+from curator.memory import give_back
 from curator.results.publication import publish, stage_costs
 from curator.runs.arrivals import Arrival, Batch, steps_of
 from curator.runs.held_runs import HeldRuns
@@ -146,9 +147,9 @@ class Orchestrator:
 
         Retry safety: a party may deliver the same bytes any number of times, also after a crash.
         """
-        digest = sha256(body).hexdigest()
-        if not is_accepted(self._store, run, step, party, digest):
-            self._arrived(self._active(run, party), Arrival(step, party, digest, receipt, body))
+        one = Arrival(step, party, sha256(body).hexdigest(), receipt, body)
+        if run in self.live or not is_accepted(self._store, run, step, party, one.digest):
+            self._arrived(self._active(run, party), one)
             self.changed(run)
 
     def promise(self, run: str, step: str, party: str, digest: str, receipt: bytes) -> None:
@@ -156,7 +157,7 @@ class Orchestrator:
 
         Privacy: if two copies of a party's home answer one step, the second one learns it before its bytes leave.
         """
-        if not is_known(self._store, run, step, party, digest):
+        if run in self.live or not is_known(self._store, run, step, party, digest):
             self._arrived(self._active(run, party), Arrival(step, party, digest, receipt))
 
     def active_runs(self, party: str) -> set[str]:
@@ -182,6 +183,7 @@ class Orchestrator:
                 with live.lock:
                     self._move(live, outcome)
                 self.changed(run)
+                give_back()
 
     # Regular work
 
@@ -245,15 +247,15 @@ class Orchestrator:
 
     def _active(self, run: str, party: str | None = None) -> LiveRun:
         """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""
-        self.views.check_member(run, party)
-        self.held.check(run)
         live = self.live.get(run)
-        if live is None:
+        if live is None or party not in (None, *live.names):
+            self.views.check_member(run, party)
+            self.held.check(run)
             raise self.views.over(run)
         return live
 
     def _arrived(self, live: LiveRun, one: Arrival) -> None:
-        """Take what has come for a run, together with all that has come for it meanwhile: the store waits once."""
+        """Take what has come for a run, together with all that has come for it meanwhile."""
         live.arrivals.shared(one, lambda waiting: self._take(live, waiting))
 
     def _take(self, live: LiveRun, waiting: Sequence[Queued]) -> None:
@@ -341,6 +343,7 @@ class Orchestrator:
             self.end(live, internal(error, live.run, self._seams.streams("reference")))
         else:
             self.end(live, Ending("finished"), outputs)
+            give_back()
 
     def _hold_up(self, live: LiveRun, error: Exception, since: int | None = None) -> None:
         """Pause the run, with everything that was stored, until the store or the disk works again."""

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 
 BUSY_SECONDS = 30
+_CACHE = "cache_size=-500"  # KiB of each connection: what is stored is seldom read again
 _KEPT, _MORE = 10, 5  # connections to a file: opening one takes as long as ten requests
 WRITING = "subn_writing"  # execution option of connections that will write
 
@@ -201,7 +202,7 @@ def make_engine(url: str) -> Engine:
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where `_begin_sqlite` says, not where the driver guesses
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", _CACHE):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -6,13 +6,18 @@ Every party is a process of its own. Their start is told apart from the runs. A 
 parties', from the task to the last answer, and the curator's, from the last answer to the next task. Steps of one party
 each are told as `in turn`: the method asks one party after another there, because each continues what the others did.
 
+At the end comes the critical path of each case as a table: seconds on the clock by stage and number of parties, from
+the operator's request to the end. `asking` is the request itself: the plan, its keys and the first tasks. `finished` is
+the publication.
+
 It does not know thresholds: it prints figures.
 """
 
 import argparse
 import json
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +38,6 @@ _CASES = ("guided:distributed", "guided:selected", "dp-subn:distributed", "dp-su
 _PARTIES = (3, 10, 25, 50)
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 600
-_AT_ONCE = 4
 _MEGABYTE = 1 << 20
 _HIGHEST = "VmHWM:"  # in /proc/PID/status, in kB
 
@@ -48,16 +52,29 @@ class Part:
     in_turn: bool = True
 
 
+@dataclass(frozen=True)
+class CriticalPath:
+    """Where the time of one run went."""
+
+    took: float  # seconds on the clock
+    parts: dict[str, Part]  # by stage
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parties", type=int, nargs="+", default=_PARTIES)
     parser.add_argument("--case", nargs="+", default=_CASES, help="METHOD:NOISE")
     parser.add_argument("--rows", type=int, default=20_000, help="of each party")
     chosen = parser.parse_args(arguments)
-    for count in chosen.parties:
+    # Small matrices: threads that share them wait for each other. The fork server loads numpy for all parties.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    found: dict[str, dict[int, CriticalPath]] = {case: {} for case in chosen.case}
+    for count in sorted(chosen.parties):
         with tempfile.TemporaryDirectory() as folder, _crowd(Path(folder), count, chosen.rows) as home:
             for case in chosen.case:
-                _run(home, *case.split(":"))
+                found[case][count] = _run(home, *case.split(":"))
+    for case, paths in found.items():
+        print("\n".join(_table(case, paths)), flush=True)
 
 
 @contextmanager
@@ -77,6 +94,8 @@ def _crowd(folder: Path, count: int, rows: int) -> Iterator[Cluster]:
         took = perf_counter() - began
         print(f"\n{count} parties of {rows:,} rows, {len(home.schema.names)} attributes; all serve after {took:.1f} s")
         yield home
+        for name in names:  # one after the other: all at once, on two cores, take longer than a test waits for one
+            home.sites[name].running.stop()
 
 
 def _begun(program: str, *arguments: object, **where: Any) -> Process:
@@ -84,7 +103,7 @@ def _begun(program: str, *arguments: object, **where: Any) -> Process:
     return (start_script if program == "subn-curator" else start_program)(program, *arguments, **where)
 
 
-def _run(home: Cluster, method: str, noise: str) -> None:
+def _run(home: Cluster, method: str, noise: str) -> CriticalPath:
     names = list(home.sites)
     curator = psutil.Process(home.curator.process.pid)
     parties = [psutil.Process(home.sites[name].running.process.pid) for name in names]
@@ -100,7 +119,9 @@ def _run(home: Cluster, method: str, noise: str) -> None:
         f"{used[1]:.1f} s; curator {_highest(curator) / _MEGABYTE:.0f} MB at most",
         flush=True,
     )
-    _print_path(list(_events(home, ended["run"])))
+    path = CriticalPath(took, _parts(list(_events(home, ended["run"]))))
+    _print_path(path)
+    return path
 
 
 def _seconds(process: psutil.Process) -> float:
@@ -120,7 +141,7 @@ def _events(home: Cluster, run: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data:"))
 
 
-def _print_path(events: Sequence[dict[str, Any]]) -> None:
+def _parts(events: Sequence[dict[str, Any]]) -> dict[str, Part]:
     """Where the time between the first and the last event went, by stage."""
     found: dict[str, Part] = {}
     steps = [event for event in events if event["kind"] == "step"]
@@ -132,10 +153,46 @@ def _print_path(events: Sequence[dict[str, Any]]) -> None:
         part.steps += 1
         part.parties, part.curator = part.parties + last - begun, part.curator + ended - last
         part.in_turn &= len(answers) == 1
-    for stage, part in found.items():
+    return found
+
+
+def _print_path(path: CriticalPath) -> None:
+    for stage, part in path.parts.items():
         how = "in turn" if part.in_turn else ""
         figures = f"parties {part.parties:6.2f} s, curator {part.curator:6.2f} s"
         print(f"    {stage:14} {part.steps:3} steps  {figures}  {how}", flush=True)
+
+
+def _table(case: str, paths: Mapping[int, CriticalPath]) -> Iterator[str]:
+    """The lines of a table in Markdown: the seconds of each stage, and of everything, by number of parties."""
+    yield f"\n{case.replace(':', ', ')}\n"
+    yield f"| phase | {' | '.join(f'{count} parties' for count in paths)} | in order |"
+    yield "|---|" + "---|" * (len(paths) + 1)
+    known = [
+        {"asking": Part(parties=path.took - _seconds_of(path), in_turn=False), **path.parts} for path in paths.values()
+    ]
+    for stage in dict.fromkeys(stage for parts in known for stage in parts):
+        own = [parts.get(stage) for parts in known]
+        yield f"| {stage} | {' | '.join(_cell(part) for part in own)} | {_order(stage, own)} |"
+    yield f"| all | {' | '.join(f'{path.took:.1f}' for path in paths.values())} | |"
+
+
+def _seconds_of(path: CriticalPath) -> float:
+    return sum(part.parties + part.curator for part in path.parts.values())
+
+
+def _cell(part: Part | None) -> str:
+    return "" if part is None else f"{part.parties + part.curator:.1f}"
+
+
+def _order(stage: str, parts: Sequence[Part | None]) -> str:
+    """Whether the parties answer this stage all at once, or one after the other by design."""
+    known = [part for part in parts if part is not None]
+    if stage in ("asking", "finished"):
+        return "the curator alone"
+    if all(part.in_turn for part in known):
+        return f"one party after the other, {max(part.steps for part in known)} steps"
+    return "all parties at once" if all(part.steps == 1 for part in known) else "all parties at once, step by step"
 
 
 def _at(event: dict[str, Any]) -> float:

@@ -96,7 +96,8 @@ def test_nobody_is_blamed_for_the_time_in_which_the_curator_could_not_store(tmp_
     async def story(api):
         desk.clock.advance(60)
         with monkeypatch.context() as patch:
-            patch.setattr(desk.store, "writing", no_room)
+            for way in ("writing", "write"):
+                patch.setattr(desk.store, way, no_room)
             assert (await api.party(0, "GET", "/v1/inbox")).status_code == 503
             desk.orchestrator.tick()
             shown = (await api.operator("GET", f"/v1/runs/{run}")).json()
@@ -117,5 +118,5 @@ def test_nobody_is_blamed_for_the_time_in_which_the_curator_could_not_store(tmp_
     with_api(desk, story)
 
 
-def no_room():
+def no_room(*_change):
     raise StoreUnavailable("no room")

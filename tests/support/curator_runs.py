@@ -49,7 +49,8 @@ def signed(
 def without_room(desk: Desk, monkeypatch) -> None:
     """No transaction that writes succeeds any more."""
 
-    def full():
+    def full(*_change):
         raise StoreUnavailable("database or disk is full")
 
-    monkeypatch.setattr(desk.store, "writing", full)
+    for way in ("writing", "write"):
+        monkeypatch.setattr(desk.store, way, full)
