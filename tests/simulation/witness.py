@@ -23,7 +23,7 @@ from protocol.messages.signatures import NONCE_HEADER
 from protocol.messages.tasks import Count, Refusal, TakeBack, decode, encode
 from protocol.privacy import noise_modes
 from protocol.secure_sum import plain, selected
-from protocol.stages import models
+from protocol.stages.definitions import models
 from protocol.stages.updates import accumulate, replace
 from tests.simulation.homes import CANARIES
 
