@@ -9,6 +9,7 @@ that never happens.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -59,6 +60,11 @@ WAYS: Mapping[str, Way] = {
     "replace, selected": _dp_subn(2, "selected", "replace", preset="paper", insiders=0),
     "guided, distributed": _guided(2, "distributed"),
     "guided, selected": _guided(2, "selected"),
+    "guided, asking": Way(
+        2,
+        {"method": "guided", "noise": "distributed", "split": ["9", "0", "0", "9"], "rounds": 1},
+        {"views": "pairs", "further": (0, 0), "dependence": Fraction(1, 10), "alone_below": Fraction(1, 10)},
+    ),
     "guided, local": Way(2, {"method": "guided", "noise": "local"}, often=2),
     "dp-ccbn, distributed": Way(2, {"method": "dp-ccbn", "noise": "distributed", "degree": 1}),
     "dp-ccbn, selected": Way(2, {"method": "dp-ccbn", "noise": "selected", "degree": 1}),

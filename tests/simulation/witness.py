@@ -23,7 +23,8 @@ from protocol.messages.signatures import NONCE_HEADER
 from protocol.messages.tasks import Count, Refusal, TakeBack, decode, encode
 from protocol.privacy import noise_modes
 from protocol.secure_sum import plain, selected
-from protocol.stages import models
+from protocol.stages.definitions import models
+from protocol.stages.dependence import ColumnDependence
 from protocol.stages.updates import accumulate, replace
 from tests.simulation.homes import CANARIES
 
@@ -44,9 +45,12 @@ class Answer:
     noise: Any
     joint: Any  # of the party's rows, over all variables
     negated: bool = False  # it only takes noise back
+    number: Any = None  # in place of counts, where the answer holds how strongly columns depend
 
     def counts(self, tables: Sequence[tuple[int, ...]] | None = None) -> Any:
         """The plain counts of the party's rows: what the answer holds besides its noise."""
+        if self.number is not None:
+            return self.number
         wanted = self.tables if tables is None else tables
         found = [_marginal(self.joint, table).ravel() for table in wanted]
         counts = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
@@ -135,7 +139,8 @@ class Witness:
             noise = [-state.noise[table] for table in tables]
         [joint] = rows.tables([tuple(range(terms.domain.count))])
         drawn = np.concatenate(noise) if noise else np.zeros(0, dtype=np.int64)
-        found = Answer(terms.plan_hash, step.name, state.me, tables, drawn, joint, isinstance(task, TakeBack))
+        number = ColumnDependence().counted(terms, rows, tables) if step.stage == "dependence" else None
+        found = Answer(terms.plan_hash, step.name, state.me, tables, drawn, joint, isinstance(task, TakeBack), number)
         for data in (encode(reply), blob):
             self.computed[sha256(data).hexdigest()] = found
         return following, reply
