@@ -61,12 +61,13 @@ def begun(
 
     The curator's settings say how long joining and each step may take, unless the request does.
     """
-    now, plan = seams.clock(), terms.plan
+    plan = terms.plan
     stream = seams.streams("curator")
     first_variable = stream.below(terms.domain.count)
     made = seams.crypto.make_keys(plan, stream)
     at = Standing.of(begin(terms, first_variable, made.public if made else None))
     opening = seams.crypto.opening(plan, made.secret if made else None)
+    now = seams.clock()  # making the keys of many parties takes seconds, which are not taken from the time to join
     join_seconds = request.join_seconds or settings.join_seconds
     step_seconds = request.step_seconds or settings.step_seconds
     live = LiveRun(plan.run, at, opening, now, now + 1000 * join_seconds, 1000 * step_seconds)

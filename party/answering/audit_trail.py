@@ -7,7 +7,7 @@ first; where it goes on without end, not each of it is told.
 from collections.abc import Sequence
 
 from party.answering.refusals import MOST_FRUITLESS
-from party.books.audit import tells_of
+from party.books.audit import Fields, tells_of
 from party.books.budget import Amounts
 from party.books.ledger import Request
 from party.books.ledger_tables import REFUSAL, Entry
@@ -65,8 +65,9 @@ class AuditTrail:
         self, run: str, plan: str, dataset: str | None, amounts: Amounts, decision: str, reasons: Sequence[str]
     ) -> None:
         price, delta = map(str, amounts)
-        self._audit.append("asked", run=run, plan=plan, dataset=dataset or "", price=price, delta=delta)
-        self._audit.append("judged", run=run, plan=plan, decision=decision, reasons=list(reasons))
+        asked: Fields = {"run": run, "plan": plan, "dataset": dataset or "", "price": price, "delta": delta}
+        judged: Fields = {"run": run, "plan": plan, "decision": decision, "reasons": list(reasons)}
+        self._audit.append_all(("asked", asked), ("judged", judged))
 
     def _catch_up(self, entry: Entry) -> None:
         run, step = entry.run, entry.step

@@ -11,7 +11,7 @@ the ledger says, never a shorter one, and the next line catches up.
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -50,6 +50,8 @@ EVENTS: dict[str, frozenset[str]] = {
 FIRST = "0" * 64  # the predecessor's hash in the first line
 
 Field = str | int | list[str]
+Fields = Mapping[str, Field]
+Told = tuple[str, Fields]  # an event and its fields
 
 
 class Heads(Protocol):
@@ -74,10 +76,15 @@ class Audit:
 
     def append(self, event: str, **fields: Field) -> None:
         """Append an entry, which is on disk when this returns. Several processes may write to one log."""
-        unknown = fields.keys() - EVENTS[event]
-        assert not unknown, f"{event!r} says nothing about {sorted(unknown)}"
+        self.append_all((event, fields))
+
+    def append_all(self, *told: Told) -> None:
+        """Append entries that belong together, with one sync. A kill may leave the first of them alone."""
+        for event, fields in told:
+            unknown = fields.keys() - EVENTS[event]
+            assert not unknown, f"{event!r} says nothing about {sorted(unknown)}"
         with self.locked() as file:
-            self._append(file, event, fields)
+            self._append(file, *told)
             if self._heads is not None:
                 self._note(file, self._heads)
 
@@ -87,7 +94,7 @@ class Audit:
         with self.locked() as file:
             noted = self._heads.log_head()
             if noted is not None and not log_file.holds(file, log_file.end_of_whole_lines(file), noted):
-                self._append(file, "continued", {"lines": noted.lines, "last": noted.last})
+                self._append(file, ("continued", {"lines": noted.lines, "last": noted.last}))
                 self._heads.note_log(end := log_file.head(file, log_file.end_of_whole_lines(file)))
                 self._noted = end.lines
 
@@ -104,18 +111,20 @@ class Audit:
             heads.note_log(noted := log_file.head(file, end))
         self._noted = noted.lines
 
-    def _append(self, file: int, event: str, fields: dict[str, Any]) -> None:
+    def _append(self, file: int, *told: Told) -> None:
         end = log_file.end_of_whole_lines(file)
         torn = os.fstat(file).st_size - end
         if torn:  # a kill cut the last write short: nothing relies on that line yet
             os.ftruncate(file, end)
-            end = self._write(file, end, "mended", {"bytes": torn})
-        self._write(file, end, event, fields)
+            end = self._write(file, end, [("mended", {"bytes": torn})])
+        self._write(file, end, told)
 
-    def _write(self, file: int, end: int, event: str, fields: dict[str, Any]) -> int:
+    def _write(self, file: int, end: int, told: Sequence[Told]) -> int:
         seq, previous = self._following(log_file.line_before(file, end))
-        line = {"seq": seq, "at": self._now(), "event": event, **fields, "previous": previous}
-        data = canonical_json(line) + b"\n"
+        data = b""
+        for number, (event, fields) in enumerate(told, seq):
+            line = canonical_json({"seq": number, "at": self._now(), "event": event, **fields, "previous": previous})
+            data, previous = data + line + b"\n", sha256(line).hexdigest()
         try:
             if os.pwrite(file, data, end) < len(data):
                 raise OSError("too little room")

@@ -51,6 +51,16 @@ def test_a_line_says_what_happened_when_and_after_which_line(log, path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_entries_that_belong_together_are_a_chain_too_and_wait_for_the_disk_once(log, path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    log.append_all(("stopped", {"reason": "x"}), ("started", {"version": "1"}), ("stopped", {"reason": "y"}))
+    assert len(synced) == 1
+    log.append("started", version="2")
+    assert [entry["seq"] for entry in entries(path)] == [1, 2, 3, 4]
+    assert verify(path) == []
+
+
 def test_an_event_has_no_field_for_values_or_counts(log, path):
     with pytest.raises(AssertionError, match="'answered' says nothing about"):
         log.append("answered", run="run-1", counts=[3, 4])
