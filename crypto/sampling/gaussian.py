@@ -131,9 +131,10 @@ def _bounds(variance: Fraction, bits: int, precision: int, rounding: int) -> lis
         return [min(integer_part(part / total, bits), 2**bits - 1) for part in sums]
 
 
-def _sums(variance: Fraction, precision: int, rounding: int) -> list[gmpy2.mpfr]:
+@lru_cache(maxsize=2)  # both bounds of the thresholds take the sums of both roundings
+def _sums(variance: Fraction, precision: int, rounding: int) -> tuple[gmpy2.mpfr, ...]:
     """Running sums of the blocks' weights."""
     blocks = blocks_of(variance)
     unit = gmpy2.mpq(-(blocks.width**2) / (2 * variance))
     with gmpy2.context(precision=precision, round=rounding):
-        return list(accumulate(gmpy2.exp(gmpy2.mpfr(unit * block**2)) for block in range(blocks.count)))
+        return tuple(accumulate(gmpy2.exp(gmpy2.mpfr(unit * block**2)) for block in range(blocks.count)))

@@ -14,6 +14,7 @@ from protocol.model.triangulation import TableGraph, cells
 from protocol.tables.domain import Variables
 
 Array = NDArray[np.float64]
+_TALL = 16  # times as many rows as columns
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class JunctionTree:
         gathered, conditionals = [potential.ravel() for potential in potentials], list[Array]()
         for place in range(len(self.cliques) - 1, -1, -1):
             logs = gathered[place].reshape(-1, self._shared[place])
+            if len(logs) > _TALL * self._shared[place]:
+                logs = np.asfortranarray(logs)  # numpy reduces many short rows one by one
             largest = logs.max(axis=0)
             weights = np.exp(logs - largest)
             summed = weights.sum(axis=0)

@@ -63,7 +63,7 @@ def _ours(privacy: Privacy, noise: Noise) -> Done:
     shares = np.array_split(np.array(stream.permutation(len(codes[0]))), _PARTIES)
     divided = [[column[own] for column in codes] for own in shares]
     begun = process_time()
-    identities = make_identities(_PARTIES)
+    identities = make_identities(_PARTIES, stream)
     members = [member_of(f"party-{k}", len(own), identities[k]) for k, own in enumerate(shares)]
     done = simulate(agree(_plan(schema, members, privacy, noise), schema), divided, identities, stream)
     for _ in synthetic_codes(done.terms, done.state.knowledge, done.terms.plan.rows, stream.child("rows")):
