@@ -41,7 +41,12 @@ PAIRS = "2-way"
 EPSILONS = ("0.2", "0.8", "1.6")
 PLACE = ("epsilon", "parties", "partition")
 # Figures that the document shows: by epsilon for three parties, by the number of parties, and pairs from views.
-SHOWN = ("parties-3-partition-random", "parties-adult-epsilon-0.2", "parties-nltcs-epsilon-0.2", "views")
+SHOWN = (
+    "parties-3-partition-random",
+    "adult-epsilon-0.2-partition-random",
+    "nltcs-epsilon-0.2-partition-random",
+    "views",
+)
 # The grid's names for adult with classifiers, and by the paper's measure.
 CLASSIFIED, BY_BOOSTING = "adult-classified", " by gradient boosting"
 BITS = "adult-bits"
