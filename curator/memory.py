@@ -19,7 +19,8 @@ def share_arenas() -> None:
 
 def give_back() -> None:
     """Give free memory back to the system, after work that has taken much of it."""
-    if (arrow := sys.modules.get("pyarrow")) is not None:  # it has an allocator of its own
-        arrow.default_memory_pool().release_unused()
+    with suppress(AttributeError):  # while another thread imports it
+        if (arrow := sys.modules.get("pyarrow")) is not None:  # it has an allocator of its own
+            arrow.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -224,12 +224,11 @@ def judged(live: LiveRun, at: Standing, party: int, step: Step, body: bytes, str
 def _refused(live: LiveRun, name: str, step: Step, refusal: Refusal) -> Ending:
     """End a run that a party refuses. A party that accuses another one is named beside it: which of them is right?"""
     state = "refused" if step.stage == "joining" else "failed"
+    reason = refusal.reason.replace("\0", "\ufffd")  # PostgreSQL stores no text with it; the party's bytes are kept
     if refusal.culprit in live.names and refusal.culprit != name:
         both = ", ".join(one for one in live.names if one in (name, refusal.culprit))
-        return Ending(
-            state, both, f"{name} says: {refusal.reason}; one of the two is at fault, and nothing tells which"
-        )
-    return Ending(state, name, refusal.reason)
+        return Ending(state, both, f"{name} says: {reason}; one of the two is at fault, and nothing tells which")
+    return Ending(state, name, reason)
 
 
 def concluded(live: LiveRun, stream: Stream) -> Standing | Ending:

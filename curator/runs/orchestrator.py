@@ -148,8 +148,9 @@ class Orchestrator:
         Retry safety: a party may deliver the same bytes any number of times, also after a crash.
         """
         one = Arrival(step, party, sha256(body).hexdigest(), receipt, body)
-        if run in self.live or not is_accepted(self._store, run, step, party, one.digest):
-            self._arrived(self._active(run, party), one)
+        live = self._in_memory(run, party)
+        if live is not None or not is_accepted(self._store, run, step, party, one.digest):
+            self._arrived(live or self._active(run, party), one)
             self.changed(run)
 
     def promise(self, run: str, step: str, party: str, digest: str, receipt: bytes) -> None:
@@ -157,8 +158,9 @@ class Orchestrator:
 
         Privacy: if two copies of a party's home answer one step, the second one learns it before its bytes leave.
         """
-        if run in self.live or not is_known(self._store, run, step, party, digest):
-            self._arrived(self._active(run, party), Arrival(step, party, digest, receipt))
+        live = self._in_memory(run, party)
+        if live is not None or not is_known(self._store, run, step, party, digest):
+            self._arrived(live or self._active(run, party), Arrival(step, party, digest, receipt))
 
     def active_runs(self, party: str) -> set[str]:
         """Return the runs in memory in which this party takes part."""
@@ -244,6 +246,10 @@ class Orchestrator:
         return live.run
 
     # Taking answers
+
+    def _in_memory(self, run: str, party: str) -> LiveRun | None:
+        live = self.live.get(run)
+        return live if live is not None and party in live.names else None
 
     def _active(self, run: str, party: str | None = None) -> LiveRun:
         """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""

@@ -115,13 +115,17 @@ class Store:
 def _try(one: Queued, db: Connection) -> None:
     """Carry out a change among others, and undo it alone if it contradicts what is stored, or refuses.
 
-    Retry safety: after any other error of the database, SQLite may have undone all changes. Then nothing is committed.
+    Retry safety: after any other error of the database, as on a full disk, SQLite has undone all changes, so that this
+    one cannot be undone alone. The error then ends the whole transaction, and nothing is committed.
     """
+    change = db.begin_nested()
     try:
-        with db.begin_nested():
-            one.result = one.what(db)
+        one.result = one.what(db)
     except (IntegrityError, CuratorError) as error:
+        change.rollback()
         one.error = error
+    else:
+        change.commit()
 
 
 def _unusable(error: Exception) -> str:

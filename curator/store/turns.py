@@ -64,7 +64,7 @@ class Turns:
             carry_out(together)
         except BaseException as error:
             for one in together:
-                one.error = one.error or _repeated(error)
+                one.error = _repeated(error)  # also of what was refused: it may rest on what is not stored now
         finally:
             for one in together:
                 one.is_done = True

@@ -5,6 +5,7 @@ counted, rows are drawn, and packed ciphertexts are made. Keys and data are fixe
 addresses of memory play a part; they repeat within a few thousandths. They change with numpy, gmpy2 and Python.
 """
 
+import gc
 import os
 import re
 import shutil
@@ -88,6 +89,7 @@ def instructions() -> dict[str, int]:
 
 
 def main() -> None:
+    gc.disable()  # when it runs, and over how many objects, depends on what else is loaded
     for prepare in KERNELS.values():
         act = prepare()
         act()  # what is worked out only once

@@ -115,6 +115,14 @@ def test_a_refusal_when_joining_refuses_the_run(desk):
         desk.deliver(desk.parties[2], Outgoing(run, "joining", b"x", b""))
 
 
+def test_a_refusal_holds_nothing_that_postgresql_does_not_store(desk):
+    """Its reason stands beside other parties' answers in one transaction."""
+    run = desk.run()
+    task = desk.orchestrator.inbox("party-2")[1]
+    desk.deliver(desk.parties[1], desk.parties[1].refuse(run, task, "on holiday\0"))
+    assert desk.views.run(run).reason == "on holiday\ufffd"
+
+
 def test_a_refusal_later_fails_the_run(desk):
     run = desk.run(**PLAIN)
     for number in range(3):

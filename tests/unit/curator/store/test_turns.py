@@ -101,6 +101,33 @@ def test_a_commit_that_fails_is_everybodys(store: Store, monkeypatch: pytest.Mon
     assert names(store) == set()
 
 
+def test_a_refusal_that_rests_on_what_is_not_stored_in_the_end_is_taken_back(store: Store) -> None:
+    """Whoever is refused because of another one in its batch would stop for good, although that one was not stored."""
+
+    def full(_connection: Any) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    event.listen(store.engine, "commit", full)
+    found = together(store, put("own a"), put("own a"))
+    assert [str(one) for one in found] == ["the disk is full"] * 2
+    event.remove(store.engine, "commit", full)
+
+
+def test_a_full_disk_in_a_shared_transaction_is_not_taken_for_damage(store: Store) -> None:
+    """SQLite ends the whole transaction by itself, so that no single change can be undone."""
+    with store.reading() as db:
+        pages = db.exec_driver_sql("PRAGMA page_count").scalar_one()
+
+    def large(db: Any) -> None:
+        db.exec_driver_sql(f"PRAGMA max_page_count = {pages + 100}")
+        db.execute(insert(meta).values(name="own large", value="x" * 10_000_000))
+
+    found = together(store, put("own a"), large, put("own b"))
+    assert [type(one) for one in found] == [StoreUnavailable] * 3
+    assert all("disk" in str(one) and "damaged" not in str(one) for one in found)
+    assert names(store) == set()
+
+
 def test_a_change_alone_that_is_refused_leaves_nothing(store: Store) -> None:
     with pytest.raises(Conflict):
         store.write(put("own a", Conflict("no")))
