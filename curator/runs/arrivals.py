@@ -33,7 +33,7 @@ class Batch:
 
     def __init__(self, live: LiveRun, known: Mapping[Place, ReplyRecord | ClaimRecord], now: int) -> None:
         """Begin with what the store knows of the steps in question."""
-        self._live, self._known, self._now = live, dict(known), now
+        self._live, self._known, self.now = live, dict(known), now
         self.outcome: Standing | Ending = live.at
         self._answers: list[tuple[ReplyRecord, bytes]] = []
         self._claims: list[ClaimRecord] = []
@@ -56,11 +56,11 @@ class Batch:
         at, terms = self.outcome, self.outcome.state.terms
         number, due = self._live.expect(one.party, one.step, at)
         if one.body is None:
-            claim = promised(terms, number, due, one.digest, one.receipt, self._now)
+            claim = promised(terms, number, due, one.digest, one.receipt, self.now)
             self._claims.append(claim)
             self._known[place] = claim
             return True
-        answer = accepted(terms, number, due, one.body, one.digest, one.receipt, self._now)
+        answer = accepted(terms, number, due, one.body, one.digest, one.receipt, self.now)
         self.outcome = judged(self._live, at, number, due, one.body, stream)
         self._answers.append((answer, one.body))
         self._known[place] = answer
@@ -73,9 +73,9 @@ class Batch:
         for answer, body in self._answers:
             write_answer(db, answer, body)
         if isinstance(self.outcome, Ending):
-            write_end(db, self._live.run, self.outcome, self._now)
+            write_end(db, self._live.run, self.outcome, self.now)
         elif self._answers:
-            records.change_run(db, self._live.run, updated=self._now)
+            records.change_run(db, self._live.run, updated=self.now)
 
     def tell(self) -> None:
         """Log the answers that have been stored."""

@@ -3,10 +3,9 @@
 It does not know HTTP or asyncio (`curator.runs.relay`). Its functions may be called from any thread.
 
 Order of effects: If a party repeats its answer to a step with the same bytes, it gets the same reply. Other bytes are
-refused. A new answer is checked by the pure state machine, then answer and event are stored together, with all other
-answers that have come for this run meanwhile. The result of a complete step may take minutes to compute, because a sum
-is opened. So it has a transaction of its own (`advance`), and no request waits for it. Memory is changed after the
-store, so `recover` can rebuild the runs after a kill at any instant.
+refused. A new answer is checked by the pure state machine, then stored with its event and all else that has come for
+this run. The result of a complete step may take minutes to compute, as a sum is opened: it has a transaction of its
+own (`advance`). Memory is changed last, so `recover` can rebuild the runs after a kill at any instant.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -147,20 +146,15 @@ class Orchestrator:
 
         Retry safety: a party may deliver the same bytes any number of times, also after a crash.
         """
-        one = Arrival(step, party, sha256(body).hexdigest(), receipt, body)
-        live = self._in_memory(run, party)
-        if live is not None or not is_accepted(self._store, run, step, party, one.digest):
-            self._arrived(live or self._active(run, party), one)
-            self.changed(run)
+        self._arrived(run, Arrival(step, party, sha256(body).hexdigest(), receipt, body), is_accepted)
+        self.changed(run)
 
     def promise(self, run: str, step: str, party: str, digest: str, receipt: bytes) -> None:
         """Take a party's word for the bytes that it will send. From then on no others are taken for this step.
 
         Privacy: if two copies of a party's home answer one step, the second one learns it before its bytes leave.
         """
-        live = self._in_memory(run, party)
-        if live is not None or not is_known(self._store, run, step, party, digest):
-            self._arrived(live or self._active(run, party), Arrival(step, party, digest, receipt))
+        self._arrived(run, Arrival(step, party, digest, receipt), is_known)
 
     def active_runs(self, party: str) -> set[str]:
         """Return the runs in memory in which this party takes part."""
@@ -247,10 +241,6 @@ class Orchestrator:
 
     # Taking answers
 
-    def _in_memory(self, run: str, party: str) -> LiveRun | None:
-        live = self.live.get(run)
-        return live if live is not None and party in live.names else None
-
     def _active(self, run: str, party: str | None = None) -> LiveRun:
         """Return a run that has not ended. Raise NotFound if a party is named that takes no part in it."""
         live = self.live.get(run)
@@ -260,8 +250,13 @@ class Orchestrator:
             raise self.views.over(run)
         return live
 
-    def _arrived(self, live: LiveRun, one: Arrival) -> None:
-        """Take what has come for a run, together with all that has come for it meanwhile."""
+    def _arrived(self, run: str, one: Arrival, has_come: Callable[[Store, str, str, str, str], bool]) -> None:
+        """Take what has come for a run, unless it had come before, with all that has come for it meanwhile."""
+        live = self.live.get(run)
+        if live is None or one.party not in live.names:
+            if has_come(self._store, run, one.step, one.party, one.digest):
+                return
+            live = self._active(run, one.party)
         live.arrivals.shared(one, lambda waiting: self._take(live, waiting))
 
     def _take(self, live: LiveRun, waiting: Sequence[Queued]) -> None:
@@ -269,26 +264,25 @@ class Orchestrator:
         with live.lock:
             with self._store.reading() as db:
                 known = records.answers_known(db, live.run, steps_of(waiting))
-            now = self._seams.clock()
-            batch, late = Batch(live, known, now), []
+            batch, late = Batch(live, known, self._seams.clock()), []
             for one in waiting:
                 try:
                     late += [] if batch.add(one.what, self._seams.streams("reference")) else [one]
                 except SubnError as error:
                     one.error = error
             if not batch.is_empty:
-                self._store_batch(live, batch, now)
+                self._store_batch(live, batch)
             for one in late:
                 one.error = self.views.over(live.run)
 
-    def _store_batch(self, live: LiveRun, batch: Batch, now: int) -> None:
+    def _store_batch(self, live: LiveRun, batch: Batch) -> None:
         with self._storing(live) as db:
             batch.write(db)
         batch.tell()
         if isinstance(batch.outcome, Ending):
             self._forget(live, batch.outcome)
         else:
-            live.move_to(batch.outcome, now)
+            live.move_to(batch.outcome, batch.now)
 
     def _move(self, live: LiveRun, outcome: Standing | Ending) -> None:
         """Store the result of a step. If the store fails, the result is computed again when the run resumes."""

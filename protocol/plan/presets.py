@@ -16,8 +16,9 @@ from protocol.options import PICKING_RULES, Method, NoiseShape, Preset, Privacy
 from protocol.plan.plan import Member, Plan, Views, Weighed
 from protocol.plan.small_budgets import question
 from protocol.plan.trees import wavelets_help
-from protocol.plan.tuning import Tuning, kept_shares, tuned, views_pay
+from protocol.plan.tuning import Tuning, tuned, views_pay
 from protocol.privacy.mechanisms import DEFINITIONS, PrivacyDefinition
+from protocol.privacy.noise_modes import NOISE_MODES
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
 from protocol.tables.found_edges import counted
@@ -219,7 +220,9 @@ def _asked(
     sizes: Sequence[int], rows: Sequence[int], budget: Fraction, definition: PrivacyDefinition, chosen: dict[str, Any]
 ) -> dict[str, Any]:
     """The question how strongly columns depend, where it is worth its part of the budget."""
-    shares = kept_shares(len(rows), chosen["insiders"])
+    parties, insiders = len(rows), chosen["insiders"]
+    mode = NOISE_MODES[chosen["noise"]](definition, parties, insiders, DEFAULT_KEY_BITS)
+    shares = float(mode.shares) if parties > insiders else 1.0
     found = question(sizes, sum(rows), budget, definition, shares, chosen["cover_budgets"])
     return {"dependence": found.part, "alone_below": found.alone_below} if found else {}
 

@@ -126,11 +126,14 @@ def _about_edges(terms: Terms) -> Iterator[str]:
 def _about_dependence(plan: Plan) -> Iterator[str]:
     """Say why it is asked how strongly columns depend, and what follows from the answer."""
     if plan.dependence:
+        left = "the published columns are independent"
+        if any(plan.further):
+            left = "but for pairs that parties pick later, the published columns are independent"
         yield (
             f"Views of many columns bring much noise, which pays only if columns depend on each other. So "
-            f"{float(plan.dependence):.3g} of the budget finds out first: where pairs depend by less than "
-            f"{float(plan.alone_below):.2g} of the rows on average, and none strongly, every column is counted alone "
-            "instead, and the published columns are independent of each other."
+            f"{float(plan.dependence):.3g} of the budget finds out first: where pairs depend within the parties' own "
+            f"rows by less than {float(plan.alone_below):.2g} of the rows on average, beyond chance, and none "
+            f"strongly, every column is counted alone instead, and {left} of each other."
         )
 
 

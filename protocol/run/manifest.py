@@ -20,7 +20,7 @@ from protocol.outside_json import LARGEST_FILE, complaint, read_as
 from protocol.plan.plan import Frozen, Name, Plan
 from protocol.plan.terms import Terms
 from protocol.run.agreement import agree
-from protocol.stages.dependence import counts_alone, rows_below
+from protocol.stages.dependence import rows_below
 from protocol.stages.knowledge import Knowledge
 from protocol.tables.schema import Schema
 
@@ -122,7 +122,9 @@ def edges(terms: Terms, known: Knowledge) -> tuple[Edges, ...]:
 def dependence(terms: Terms, known: Knowledge) -> Dependence | None:
     if known.dependence is None:
         return None
-    return Dependence(measured=known.dependence, below=rows_below(terms), alone=counts_alone(terms, known))
+    counted = [one for one in known.released if one.step == "correlations"]
+    alone = all(len(one.table.variables) == 1 for one in counted)
+    return Dependence(measured=known.dependence, below=rows_below(terms), alone=alone)
 
 
 def verify_manifest(

@@ -204,7 +204,11 @@ def test_a_run_that_was_started_against_advice_says_so_in_manifest_and_report(de
 def test_the_page_says_how_strongly_columns_depend_and_what_followed(bits, rows, says):
     asking = {"views": "pairs", "dependence": Fraction(1, 10), "alone_below": Fraction(1, 10), "insiders": 1}
     terms = terms_of(BITS, (300, 200), 1, method="guided", **asking)
-    known = replace(known_of(terms, *(Table((v,), np.array([250, 250]), 4.0) for v in range(5))), dependence=rows)
+    tables = [Table((v,), np.array([250, 250]), 4.0) for v in range(5)]
+    tables += [Table((0, 1), np.array([[125, 125], [125, 125]]), 4.0)] if rows else []
+    known = known_of(terms, *tables)
+    counted = tuple(replace(one, step="correlations") for one in known.released)
+    known = replace(known, released=counted, dependence=rows)
     report = report_json(terms, known, [], [], drawn(terms), bytes(32), "2026-01-01T00:00:00+00:00")
     page = report_html(report)
     assert report["dependence"] == {"measured": rows, "below": rows_below(terms), "alone": rows == 0}

@@ -97,7 +97,8 @@ def test_a_plan_without_the_question_keeps_its_text() -> None:
 def test_plan_and_promises_tell_of_the_question() -> None:
     terms = terms_of(BITS, ROWS, 1, **GUIDED)
     (sentence,) = [one for one in reasons(terms) if "finds out first" in one]
-    assert "0.04 of the budget finds out first: where pairs depend by less than 0.1 of the rows" in sentence
+    assert "0.04 of the budget finds out first" in sentence
+    assert "within the parties' own rows by less than 0.1 of the rows" in sentence
     (promise,) = [one for one in promises(terms.plan) if "How strongly columns depend" in one.text]
     assert "1/25 of the budget" in promise.condition
 
