@@ -28,7 +28,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         # One thread writes at a time: SQLite would make the others try again, at ever longer intervals.
-        self._turns = Turns(BUSY_SECONDS) if engine.dialect.name == "sqlite" else None
+        self.turns = Turns(BUSY_SECONDS) if engine.dialect.name == "sqlite" else None
         self._sole: SoleCurator | None = None  # set in a service; other commands only add keys and codes
 
     @classmethod
@@ -67,7 +67,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction: at its end everything written in it is stored, or nothing."""
-        with nullcontext() if self._turns is None else self._turns.own(), self._transaction() as db:
+        with nullcontext() if self.turns is None else self.turns.own(), self._transaction() as db:
             yield db
 
     def write(self, change: Callable[[Connection], Result]) -> Result:
@@ -76,10 +76,10 @@ class Store:
         Any of their threads may call `change`. It is stored when this returns. If it fails, it alone is undone; if the
         transaction fails, none is stored, and each of them raises.
         """
-        if self._turns is None:  # PostgreSQL does the same by itself
+        if self.turns is None:  # PostgreSQL does the same by itself
             with self.writing() as db:
                 return change(db)
-        found: Result = self._turns.shared(change, self._carry_out)
+        found: Result = self.turns.shared(change, self._carry_out)
         return found
 
     def _carry_out(self, changes: Sequence[Queued]) -> None:

@@ -35,6 +35,11 @@ class Turns:
         self._is_taken = False
         self._line: deque[Queued] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for a turn."""
+        return len(self._line)
+
     @contextmanager
     def own(self) -> Iterator[None]:
         """Take a turn for this block alone."""

@@ -218,7 +218,7 @@ class Exploration:
     def _taken(self, here: Situation, me: int, body: bytes) -> Standing | Ending:
         step = here.standing.state.step
         assert step is not None
-        return judged(self._live(here), me, step, body, Stream.keyed(b"reference"))
+        return judged(self._live(here), here.standing, me, step, body, Stream.keyed(b"reference"))
 
 
 def _with(here: Situation, me: int, party: Party) -> Situation:

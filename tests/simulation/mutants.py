@@ -184,7 +184,7 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "an answer is not logged after a kill": Mutant(
         {"party.answering.audit_trail.AuditTrail.catch_up": _never},
-        Schedule("parameters alone", (Death("party-1", "commit", 6, "after", 0, 0.5),)),
+        Schedule("parameters alone", (Death("party-1", "commit", 5, "after", 0, 0.5),)),
         "left before they were logged",
     ),
     "a torn line of the audit log is written on": Mutant(

@@ -169,7 +169,7 @@ def test_answers_that_come_together_are_stored_together_and_each_is_told_its_own
     with live.arrivals.own():
         for number, thread in enumerate(threads, 1):
             thread.start()
-            while len(live.arrivals._line) < number:
+            while live.arrivals.waiting < number:
                 pass
     for thread in threads:
         thread.join()

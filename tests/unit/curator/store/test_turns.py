@@ -47,11 +47,11 @@ def together(store: Store, *changes: Any) -> list[Any]:
             found[place] = error
 
     threads = [threading.Thread(target=carry_out, args=(place,)) for place in range(len(changes))]
-    turns: Any = store._turns
+    turns: Any = store.turns
     with turns.own():
         for place, thread in enumerate(threads):
             thread.start()
-            while len(turns._line) <= place:
+            while turns.waiting <= place:
                 pass
     for thread in threads:
         thread.join()
