@@ -83,10 +83,6 @@ def _without_the_last(real: Any) -> Any:
     return lambda state, answers, *more: real(state, list(answers)[:-1], *more)
 
 
-def _backwards(real: Any) -> Any:
-    return lambda state, answers, *more: real(state, sorted(answers, key=lambda one: -one[0]), *more)
-
-
 def _not_synced(_real: Any) -> Any:
     @contextmanager
     def whole_file(path: Path) -> Iterator[Any]:
@@ -154,11 +150,6 @@ def _to_the_end(_real: Any) -> Any:
         return files.os.fstat(file).st_size
 
     return end_of_whole_lines
-
-
-def _drawn_anew(real: Any) -> Any:
-    begun = count()
-    return lambda terms, first, keys: real(terms, (first + next(begun)) % terms.domain.count, keys)
 
 
 MUTANTS: Mapping[str, Mutant] = {
@@ -231,16 +222,6 @@ MUTANTS: Mapping[str, Mutant] = {
         {"curator.runs.recovery.replayed": _without_the_last},
         Schedule("parameters alone", (Death(CURATOR, "serve", 12, "after", 0, 0.5),)),
         "no answer to .joining.",
-    ),
-    "answers are replayed in another order": Mutant(
-        {"curator.runs.recovery.replayed": _backwards},
-        Schedule("replace, local", (Death(CURATOR, "serve", 20, "after", 0, 0.5),)),
-        "failed by curator: an internal error",
-    ),
-    "another first variable after a restart": Mutant(
-        {"curator.runs.recovery.begin": _drawn_anew},
-        Schedule("dp-ccbn, selected", (Death(CURATOR, "serve", 14, "after", 0, 0.5),)),
-        "in two ways",
     ),
     "a request may be repeated": Mutant(
         {"curator.accounts.authentication.Authentication._use_nonce": _seen_only},

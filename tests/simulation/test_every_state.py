@@ -32,6 +32,7 @@ _ASKING = {
     "dependence": Fraction(1, 10),
     "alone_below": Fraction(1, 10),
 }
+_BOTH = {"split": (8, 0, 0, 8)}
 PLANS: Mapping[str, tuple[dict[str, object], int]] = {
     "turns": ({**_TURNS, **_QUARTERS}, 1017),
     "turns, halves": ({**_TURNS, "views": "halves", "merging": True, **_QUARTERS}, 1495),
@@ -71,6 +72,8 @@ PLANS: Mapping[str, tuple[dict[str, object], int]] = {
     "guided, dependence": ({"method": "guided", "noise": "distributed", **_ASKING}, 957),
     "dependence, turns": ({**_TURNS, **_ASKING}, 957),
     "guided, edges, views": ({"method": "guided", "noise": "distributed", "views": "pairs", **_EDGES}, 957),
+    "guided, edges, dependence": ({"method": "guided", "noise": "distributed", **_EDGES, **_ASKING, **_BOTH}, 1196),
+    "turns, edges, dependence": ({**_TURNS, **_EDGES, **_ASKING, **_BOTH}, 1196),
 }
 
 
