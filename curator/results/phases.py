@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protocol.model.run_model import RunModel
 from protocol.plan.step import StageName
 from protocol.plan.terms import Terms
 from protocol.stages.dependence import counts_alone
 from protocol.stages.knowledge import Knowledge, Released, with_guide
-from protocol.stages.reference_rows import reference_of_guide
+from protocol.stages.reference_rows import Guide, reference_of_guide
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
 
@@ -24,11 +25,12 @@ _ROWS = 1 << 15  # rows of a model that are compared: they show its shares to wi
 _MOST_COMPARED = 60  # attributes; with more, a model for each phase takes minutes
 
 
-def phases(terms: Terms, known: Knowledge) -> Json:
+def phases(terms: Terms, known: Knowledge, model: RunModel | None) -> Json:
+    """`model` is fitted to all tables (`protocol.run.synthesis.fitted`)."""
     return {
         "views": _views(terms, known),
         "networks": networks(terms, known),
-        "distances": list(_distances(terms, known)),
+        "distances": list(_distances(terms, known, model)),
     }
 
 
@@ -87,20 +89,21 @@ def _named(terms: Terms, pairs: set[Variables]) -> list[list[str]]:
 # What each phase brought
 
 
-def _distances(terms: Terms, known: Knowledge) -> Iterator[Json]:
+def _distances(terms: Terms, known: Knowledge, model: RunModel | None) -> Iterator[Json]:
     """Yield, for each stage with tables, how far a model of all tables so far is from the model of all tables.
 
     The distance is the share of rows that would have to change, on average over all pairs of attributes.
     """
-    if terms.plan.estimate != "graphical-model" or known.models or not 1 < terms.domain.count <= _MOST_COMPARED:
+    if model is None or not 1 < terms.domain.count <= _MOST_COMPARED:
         return
     stage_of_step = {step.name: step.stage for step in terms.steps}
     stages: list[StageName] = list(dict.fromkeys(stage_of_step[one.step] for one in known.released))
-    last = _pairs_in_model(terms, known, known.released)
+    last = _pairs_in_model(terms, known, Guide.of(model.model, len(known.released)))
     for number, stage in enumerate(stages):
         so_far = tuple(one for one in known.released if stage_of_step[one.step] in stages[: number + 1])
         own = [one for one in so_far if stage_of_step[one.step] == stage]
-        found = last if len(so_far) == len(known.released) else _pairs_in_model(terms, known, so_far)
+        is_last = len(so_far) == len(known.released)
+        found = last if is_last else _pairs_in_model(terms, known, _guide(terms, known, so_far))
         distance = float(np.mean([np.abs(one - other).sum() / 2 for one, other in zip(found, last, strict=True)]))
         yield {
             "stage": stage,
@@ -111,10 +114,16 @@ def _distances(terms: Terms, known: Knowledge) -> Iterator[Json]:
         }
 
 
-def _pairs_in_model(terms: Terms, known: Knowledge, released: tuple[Released, ...]) -> list[NDArray[np.float64]]:
-    """Return the shares of every pair of attributes in a model of these tables."""
-    guide = with_guide(terms, replace(known, released=released, guide=None)).guide
+def _guide(terms: Terms, known: Knowledge, released: tuple[Released, ...]) -> Guide:
+    """Return a model of these tables: the one that parties were sent, if it knew the same."""
+    former = known.guide if known.guide and known.guide.tables == len(released) else None
+    guide = with_guide(terms, replace(known, released=released, guide=former)).guide
     assert guide is not None
+    return guide
+
+
+def _pairs_in_model(terms: Terms, known: Knowledge, guide: Guide) -> list[NDArray[np.float64]]:
+    """Return the shares of every pair of attributes in a model."""
     rows: Rows = reference_of_guide(terms, known.merged, guide, _ROWS)
     pairs = list(combinations(range(terms.domain.count), 2))
     return [counts / rows.count for counts in rows.tables(pairs)]

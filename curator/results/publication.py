@@ -27,11 +27,12 @@ from curator.results.csv_files import write_table
 from curator.results.phases import phases
 from curator.results.report import Tally, report_html, report_json
 from curator.store.run_records import EventRecord, ReplyRecord, spent, spent_delta
+from protocol.model.run_model import RunModel
 from protocol.network.network import Family, Network
 from protocol.plan.terms import Terms
 from protocol.run.curator import RunState
 from protocol.run.manifest import Cost, Manifest, PartyRecord, Receipt, dependence, edges, signed
-from protocol.run.synthesis import published_terms, synthetic_codes
+from protocol.run.synthesis import fitted, published_terms, synthetic_codes
 from protocol.services.schema_words import editable
 from protocol.stages.knowledge import Knowledge, LocalModel, Released, counted_domain
 from protocol.stages.registry import blank_columns
@@ -63,9 +64,11 @@ def publish(
     terms = published_terms(state.terms, known)
     folder.mkdir(parents=True, exist_ok=True)
     tally, finished = Tally(terms.schema.sizes), _moment(now)
-    with ThreadPoolExecutor(1, "phases") as beside:  # both fit models, which leaves Python's lock for much of its time
-        by_phase = beside.submit(phases, terms, known)
-        write_table(folder / TABLE, terms.schema.names, synthetic_labels(terms, known, terms.plan.rows, seed, tally))
+    model = fitted(terms, known)
+    with ThreadPoolExecutor(1, "phases") as beside:  # both leave Python's lock for much of their time
+        by_phase = beside.submit(phases, terms, known, model)
+        drawn = synthetic_labels(terms, known, terms.plan.rows, seed, tally, model)
+        write_table(folder / TABLE, terms.schema.names, drawn)
         report = report_json(terms, known, replies, costs, tally.counts, key.public, finished, by_phase.result())
     write_file(folder / SCHEMA, editable(terms.schema), PUBLIC)
     write_file(folder / CODEBOOK, codebook_csv(terms.schema), PUBLIC)
@@ -86,16 +89,23 @@ def publish(
 
 
 def synthetic_labels(
-    terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None = None
+    terms: Terms,
+    known: Knowledge,
+    rows: int,
+    seed: bytes,
+    tally: Tally | None = None,
+    model: RunModel | None = None,
 ) -> Iterator[list[TextColumn]]:
     """Yield a synthetic table in batches of columns, drawn ahead. The same seed gives the same table."""
-    yield from ahead(_labels(terms, known, rows, seed, tally))
+    yield from ahead(_labels(terms, known, rows, seed, tally, model))
 
 
-def _labels(terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None) -> Iterator[list[TextColumn]]:
+def _labels(
+    terms: Terms, known: Knowledge, rows: int, seed: bytes, tally: Tally | None, model: RunModel | None
+) -> Iterator[list[TextColumn]]:
     stream, schema = Stream.keyed(seed, "synthesis"), published_terms(terms, known).schema
     sampling, labelling = stream.child("rows"), stream.child("numbers within bins")
-    for codes in synthetic_codes(terms, known, rows, sampling):
+    for codes in synthetic_codes(terms, known, rows, sampling, model):
         if tally is not None:
             tally.add(codes)
         yield labels(schema, codes, labelling)

@@ -17,7 +17,6 @@ from crypto.signing import fingerprint
 from curator.rendering.templating import render
 from curator.results import multiple_tables, phase_pictures, report_svg
 from curator.results.number_figures import FIGURES
-from curator.results.phases import phases
 from curator.results.report_figures import analysis
 from curator.store.run_records import ReplyRecord, spent, spent_delta
 from protocol.forecast.costs import forecast
@@ -45,11 +44,11 @@ def report_json(
     drawn: Sequence[NDArray[Any]],
     curator_key: bytes,
     finished: str,
-    by_phase: Json | None = None,
+    by_phase: Json,
 ) -> Json:
     """Return the report as JSON. `drawn` counts every attribute's categories in the published table.
 
-    `by_phase` is the run phase by phase, if it is worked out already: that takes as long as the table.
+    `by_phase` is the run phase by phase (`curator.results.phases`).
     """
     return {
         **_of_plan(terms, curator_key, finished),
@@ -58,7 +57,7 @@ def report_json(
         "stages": [cost.model_dump(mode="json") for cost in costs],
         **_expectations(terms),
         "dependence": found.model_dump(mode="json") if (found := dependence(terms, known)) else None,
-        "phases": phases(terms, known) if by_phase is None else by_phase,
+        "phases": by_phase,
         "released": _released(terms, known),
         "rows": terms.plan.rows,
         "analysis": analysis(terms, known, drawn),

@@ -7,8 +7,8 @@ and a prior, by mirror descent with momentum. It also finds the weight of the pr
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
 _STEPS = 200
+_LOOK = 25  # steps after which the weight of the prior is looked at again
 _HALVINGS = 30
 _SMALLEST_GAIN = 1e-3  # gain of the tables' log-likelihood at which the descent ends
 _ROUNDING = 1e-12  # share of the loss; smaller gains may be rounding errors
 _LONGER = 1.1  # factor by which a step may be longer after a successful step
 _SMALLEST_SHARE = 1e-9  # least share of a code in the prior
 _FIRST_ROWS = 30.0  # the prior's weight, in rows, at which the search for this weight starts
-_ROUNDS = 6  # rounds of this search
-_SETTLED = 1.1  # a ratio of two weights of the prior that is close enough to 1 to end the search
+_SETTLED = 1.1  # a ratio of two weights of the prior that is close enough to 1 to keep the former
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +108,13 @@ def fit(
     """
     merged = _merged(tables)
     tree = JunctionTree.of(sizes, [*cliques, *merged])
-    measured, prior = _measurements(tree, merged, total), _prior(tree, shares)
     spread = _interactions(merged, shares, total)
-    rows = _FIRST_ROWS
-    here: Sequence[Array] = prior
-    for _ in range(_ROUNDS):
-        found = _descend(_Problem(tree, measured, prior, rows), here)
-        likelier = min(total, _likeliest_rows(spread, rows, found.divergence))
-        if 1 / _SETTLED < likelier / rows < _SETTLED:
-            break
-        rows, here = likelier, found.potentials
-    return GraphicalModel(tree, tuple(found.shares))
+
+    def likeliest(rows: float, divergence: float) -> float:
+        return min(total, _likeliest_rows(spread, rows, divergence))
+
+    problem = _Problem(tree, _measurements(tree, merged, total), _prior(tree, shares), _FIRST_ROWS)
+    return GraphicalModel(tree, tuple(_descend(problem, likeliest).shares))
 
 
 def _merged(tables: Sequence[Weighted]) -> dict[Variables, tuple[Array, Array]]:
@@ -173,14 +169,15 @@ def _likeliest_rows(interactions: Sequence[tuple[float, Array]], rows: float, di
     return decided / (2 * divergence) if decided > 0 and divergence > 0 else rows
 
 
-def _descend(problem: _Problem, potentials: Sequence[Array]) -> _Point:
+def _descend(problem: _Problem, likeliest: Callable[[float, float], float]) -> _Point:
     """Minimise the loss by mirror descent on the cliques' potentials, with Nesterov's momentum.
 
-    Momentum restarts whenever the loss has risen.
+    Momentum restarts whenever the loss has risen. `likeliest` tells a better weight of the prior, given the present one
+    and the divergence; the descent goes on under it.
     """
-    here = before = _point(problem, potentials)
+    here = before = _point(problem, problem.prior)
     length, momentum = 1 / (problem.rows + max(float(m.weights.max()) for m in problem.measured)), 0
-    for _ in range(_STEPS):
+    for number in range(1, _STEPS + 1):
         start = _ahead(problem, here, before, momentum / (momentum + 3)) if momentum else here
         length, following = _step(problem, start, length)
         if following.loss > here.loss and momentum:
@@ -188,9 +185,19 @@ def _descend(problem: _Problem, potentials: Sequence[Array]) -> _Point:
             continue
         gain = here.loss - following.loss
         before, here, momentum = here, following, momentum + 1
-        if gain < _SMALLEST_GAIN + _ROUNDING * abs(following.loss):
-            break
+        is_low = gain < _SMALLEST_GAIN + _ROUNDING * abs(following.loss)
+        if is_low or number % _LOOK == 0:
+            rows = likeliest(problem.rows, here.divergence)
+            if not 1 / _SETTLED < rows / problem.rows < _SETTLED:
+                problem, here = _reweighed(problem, here, rows)
+            elif is_low:
+                break
     return here
+
+
+def _reweighed(problem: _Problem, here: _Point, rows: float) -> tuple[_Problem, _Point]:
+    """The problem with another weight of the prior, and the same point in it."""
+    return replace(problem, rows=rows), replace(here, loss=here.loss + (rows - problem.rows) * here.divergence)
 
 
 def _ahead(problem: _Problem, here: _Point, before: _Point, share: float) -> _Point:

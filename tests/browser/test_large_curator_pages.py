@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import expect
 
 from crypto.randomness import Stream
+from curator.results.phases import phases
 from curator.results.report import Tally, report_html, report_json
 from curator.store import run_records
 from protocol.network.network import Family
@@ -152,7 +153,10 @@ def wide_report() -> str:
     known = Knowledge(np.zeros((len(families), len(families))), families, released=released)
     tally = Tally(schema.sizes)
     tally.add([data.integers(0, size, 1000) for size in schema.sizes])
-    return report_html(report_json(terms, known, [], [], tally.counts, bytes(32), "2026-01-01T00:00:00+00:00"))
+    by_phase = phases(terms, known, None)
+    return report_html(
+        report_json(terms, known, [], [], tally.counts, bytes(32), "2026-01-01T00:00:00+00:00", by_phase)
+    )
 
 
 def test_a_report_over_two_hundred_attributes_reads(watched: Watched, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from curator.results import phase_pictures
 from curator.results.phases import networks, phases
 from curator.results.report import report_html, report_json
 from protocol.messages.tasks import Placed
+from protocol.run.synthesis import fitted
 from tests.support.small_runs import BITS, CITIES, MIXED, NO_NOISE, Driver, random_codes, terms_of
 from tests.unit.curator.results.test_report import drawn
 
@@ -17,6 +18,11 @@ ROWS = (300, 200, 100)
 def driven(schema=MIXED, **wishes) -> Driver:
     terms = terms_of(schema, ROWS, **({"method": "dp-subn", "preset": "sound", "noise": "distributed"} | wishes))
     return Driver(terms, random_codes(schema, ROWS), clear=True)
+
+
+def told(driver):
+    terms, known = driver.terms, driver.state.knowledge
+    return phases(terms, known, fitted(terms, known))
 
 
 def test_turn_by_turn_the_network_grows_by_what_the_party_picked():
@@ -53,7 +59,7 @@ def test_a_frontier_tells_what_an_update_did_not_take(update):
 
 def test_every_pair_of_columns_lies_in_one_view():
     driver = driven(epsilon=3).finish()
-    held = phases(driver.terms, driver.state.knowledge)["views"]
+    held = told(driver)["views"]
     pairs = [pair for view in held["attributes"] for pair in combinations(sorted(view), 2)]
     assert sorted(pairs) == sorted(tuple(sorted(pair)) for pair in combinations(MIXED.names, 2))
     assert held["halves"] == (driver.terms.plan.views == "halves")
@@ -62,24 +68,25 @@ def test_every_pair_of_columns_lies_in_one_view():
 def test_distances_fall_to_nothing_and_only_models_of_all_tables_have_them():
     """Each phase that counts pairs brings the model closer to the last one, where there is next to no noise."""
     driver = driven(CITIES, method="guided", epsilon=str(NO_NOISE)).finish()
-    found = phases(driver.terms, driver.state.knowledge)["distances"]
+    found = told(driver)["distances"]
     assert found[-1]["distance"] == 0
     assert [one["tables"] for one in found] == [
         sum(one.step.startswith(stage["stage"]) for one in driver.state.knowledge.released) for stage in found
     ]
     assert found[0]["distance"] > 0.05 or len(found) == 1
     paper = driven(BITS, preset="paper", insiders=0).finish()
-    assert phases(paper.terms, paper.state.knowledge)["distances"] == []
+    assert told(paper)["distances"] == []
 
 
 def test_methods_without_a_common_network_have_no_phases_to_draw():
     driver = driven(method="independent").finish()
-    assert phases(driver.terms, driver.state.knowledge) == {"views": None, "networks": [], "distances": []}
+    assert told(driver) == {"views": None, "networks": [], "distances": []}
 
 
 def test_the_report_draws_every_phase_and_no_name_becomes_markup():
     driver = driven(epsilon=3).finish()
-    report = report_json(driver.terms, driver.state.knowledge, [], [], drawn(driver.terms), bytes(32), "2026-11-19")
+    terms, known = driver.terms, driver.state.knowledge
+    report = report_json(terms, known, [], [], drawn(terms), bytes(32), "2026-11-19", told(driver))
     page = report_html(report)
     shown = phase_pictures.drawn_networks(report["phases"]["networks"])
     assert page.count("The network after") == len(shown) >= 4

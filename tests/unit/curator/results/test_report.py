@@ -13,6 +13,7 @@ import pytest
 from markupsafe import escape
 
 from curator.results import report_svg
+from curator.results.phases import phases
 from curator.results.report import POLICY, Tally, report_html, report_json
 from curator.results.report_figures import analysis
 from protocol.exact import exact
@@ -21,6 +22,7 @@ from protocol.network.network import Family
 from protocol.plan.promises import promises
 from protocol.plan.rationale import reasons
 from protocol.plan.terms import Terms
+from protocol.run.synthesis import fitted
 from protocol.stages.dependence import rows_below
 from protocol.stages.knowledge import Knowledge, LocalModel, Network, Released
 from protocol.stages.methods import terms_of as work_out
@@ -41,6 +43,11 @@ def known_of(terms: Terms, *tables: Table, families=()) -> Knowledge:
     rows, count = terms.plan.total_rows, terms.domain.count
     released = tuple(Released("parameters", table, rows) for table in tables)
     return Knowledge(np.zeros((count, count)), families or tuple(map(Family, range(count))), released=released)
+
+
+def report_of(terms: Terms, known: Knowledge) -> dict:
+    by_phase = phases(terms, known, fitted(terms, known))
+    return report_json(terms, known, [], [], drawn(terms), bytes(32), "2026-01-01T00:00:00+00:00", by_phase)
 
 
 @pytest.fixture
@@ -209,7 +216,7 @@ def test_the_page_says_how_strongly_columns_depend_and_what_followed(bits, rows,
     known = known_of(terms, *tables)
     counted = tuple(replace(one, step="correlations") for one in known.released)
     known = replace(known, released=counted, dependence=rows)
-    report = report_json(terms, known, [], [], drawn(terms), bytes(32), "2026-01-01T00:00:00+00:00")
+    report = report_of(terms, known)
     page = report_html(report)
     assert report["dependence"] == {"measured": rows, "below": rows_below(terms), "alone": rows == 0}
     assert f"{rows:,} rows on average over all pairs" in page
@@ -244,7 +251,7 @@ def test_names_of_others_do_not_become_markup(bits):
     evil["attributes"][1]["values"] = ["</title><script>", "&amp;"]
     schema = Schema.parse(json.dumps(evil).encode())
     told = work_out(terms.plan, schema)
-    page = report_html(report_json(told, known, [], [], drawn(told), bytes(32), "2026-01-01T00:00:00+00:00"))
+    page = report_html(report_of(told, known))
     assert "<script" not in page
     assert "<img" not in page
     assert "&lt;script&gt;alert(1)" in page
