@@ -19,6 +19,7 @@ from protocol.tables.domain import Variables
 
 _STEPS = 200
 _LOOK = 25  # steps after which the weight of the prior is looked at again
+_CHANGES = 5  # of this weight: where columns are independent, it would grow without end
 _HALVINGS = 30
 _SMALLEST_GAIN = 1e-3  # gain of the tables' log-likelihood at which the descent ends
 _ROUNDING = 1e-12  # share of the loss; smaller gains may be rounding errors
@@ -176,7 +177,8 @@ def _descend(problem: _Problem, likeliest: Callable[[float, float], float]) -> _
     and the divergence; the descent goes on under it.
     """
     here = before = _point(problem, problem.prior)
-    length, momentum = 1 / (problem.rows + max(float(m.weights.max()) for m in problem.measured)), 0
+    length = 1 / (problem.rows + max(float(m.weights.max()) for m in problem.measured))
+    momentum = changes = 0
     for number in range(1, _STEPS + 1):
         start = _ahead(problem, here, before, momentum / (momentum + 3)) if momentum else here
         length, following = _step(problem, start, length)
@@ -188,8 +190,9 @@ def _descend(problem: _Problem, likeliest: Callable[[float, float], float]) -> _
         is_low = gain < _SMALLEST_GAIN + _ROUNDING * abs(following.loss)
         if is_low or number % _LOOK == 0:
             rows = likeliest(problem.rows, here.divergence)
-            if not 1 / _SETTLED < rows / problem.rows < _SETTLED:
+            if changes < _CHANGES and not 1 / _SETTLED < rows / problem.rows < _SETTLED:
                 problem, here = _reweighed(problem, here, rows)
+                changes += 1
             elif is_low:
                 break
     return here
