@@ -8,10 +8,10 @@ rational edges. A bin holds its lower edge, and the last bin holds the largest v
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
-from typing import Annotated
+from functools import cached_property, lru_cache
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from protocol.tables.kinds.scales import MOST_BINS, Scale, inner_edges
 
 _NO_NUMBER = "no number"
 FEWEST_FOUND = 4  # bins: those of both empty ends, and two between them
+
+_WRITTEN_TOGETHER = 8  # most decimals that are written for all rows together
 
 Number = Annotated[Fraction, PlainValidator(number_of)]
 
@@ -113,10 +115,19 @@ class Numeric(Ranged):
     def written_value(self, number: int) -> str:
         return fixed_point(number * self._units, self.places)
 
-    def written_values(self, numbers: Iterable[int]) -> list[str]:
-        if self.places:
-            return super().written_values(numbers)
-        return [*map(str, numbers)] if self._units == 1 else [str(number * self._units) for number in numbers]
+    def written_values(self, numbers: NDArray[Any]) -> list[str]:
+        if self._units != 1:
+            numbers = numbers.astype(object) * self._units
+        if not self.places:
+            return [*map(str, numbers.tolist())]
+        if self.places > _WRITTEN_TOGETHER or (numbers < 0).any():
+            return [fixed_point(number, self.places) for number in numbers.tolist()]
+        behind = self.places // 2
+        fronts, ends = numbers // 10**behind, numbers % 10**behind
+        wholes, starts = fronts // 10 ** (self.places - behind), fronts % 10 ** (self.places - behind)
+        first, last = _decimals(self.places - behind), _decimals(behind)
+        parts = zip(wholes.tolist(), starts.tolist(), ends.tolist(), strict=True)
+        return [f"{whole}.{first[start]}{last[end]}" for whole, start, end in parts]
 
     def label_of_bin(self, index: int) -> str:
         first, end = self.cuts[index], self.cuts[index + 1]
@@ -227,6 +238,12 @@ class Numeric(Ranged):
             )
         elif width / self.spacing > MOST_IN_BIN:
             yield "its bins hold too many numbers as numbers are written; ask for more bins or fewer decimals"
+
+
+@lru_cache
+def _decimals(places: int) -> list[str]:
+    """So many decimals, in every way."""
+    return [f"{units:0{places}d}" for units in range(10**places)] if places else [""]
 
 
 def with_point(text: str, decimal: str) -> str:

@@ -8,7 +8,7 @@ Values are exact, so that every machine puts a value into the same bin. A bin ho
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -41,8 +41,8 @@ class Ranged(AttributeBase):
     def written_value(self, number: int) -> str:
         """Write the value with this number in the grid."""
 
-    def written_values(self, numbers: Iterable[int]) -> list[str]:
-        return [*map(self.written_value, numbers)]
+    def written_values(self, numbers: NDArray[Any]) -> list[str]:
+        return [*map(self.written_value, numbers.tolist())]
 
     @abstractmethod
     def label_of_bin(self, index: int) -> str:
@@ -65,17 +65,21 @@ class Ranged(AttributeBase):
         if sum(held) <= MOST_KEPT:
             before = np.cumsum([0, *held[:-1]], dtype=np.int32)
             return TextColumn(self._written, before[codes] + offsets.astype(np.int32))
-        # Python's integers, if numbers may leave 64 bits.
-        whole = np.int64 if max(-first[0], first[self.categories - 1]) < _MOST_WHOLE else object
-        texts = self.written_values((np.array(first, whole)[codes] + offsets.astype(whole)).tolist())
+        texts = self.written_values(np.array(first, self._whole)[codes] + offsets.astype(self._whole))
         rows = np.arange(len(texts))
         return TextColumn([*texts, *self.missing[:1]], np.where(codes == self.categories, len(texts), rows))
 
     @cached_property
     def _written(self) -> list[str]:
         """Every value that can be written, bin after bin, and how a missing value is written."""
-        values = (first + offset for first, held in zip(*self.grid, strict=True) for offset in range(held))
-        return [*self.written_values(values), *self.missing[:1]]
+        values = [first + offset for first, held in zip(*self.grid, strict=True) for offset in range(held)]
+        return [*self.written_values(np.array(values, self._whole)), *self.missing[:1]]
+
+    @property
+    def _whole(self) -> type:
+        """The type of the values' numbers: Python's integers, if they may leave 64 bits."""
+        first, _ = self.grid
+        return np.int64 if max(-first[0], first[-1]) < _MOST_WHOLE else object
 
     def labels_of_categories(self) -> list[str]:
         return [*map(self.label_of_bin, range(self.categories)), *[MISSING_LABEL] * bool(self.missing)]

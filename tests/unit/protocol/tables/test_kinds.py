@@ -109,6 +109,17 @@ def test_decimals_and_steps_say_how_a_number_is_written():
     assert set(fives) == {"80", "85", "90", "95", "100"}
 
 
+@pytest.mark.parametrize("written", [{"step": 0.5}, {"step": 0.05}, *({"decimals": count} for count in range(12))])
+@pytest.mark.parametrize("low", [0, -20, 10**6])
+def test_numbers_written_together_are_those_written_one_by_one(written, low):
+    attribute = attribute_of(kind="real", min=low, max=low + 20, bins=1, **written)
+    [first], [held] = attribute.grid
+    numbers = np.array([first, first + 1, first + held // 2, first + held - 1], np.int64)
+    texts = attribute.written_values(numbers)
+    assert texts == [*map(attribute.written_value, numbers.tolist())]
+    assert [Fraction(text) / attribute.spacing for text in texts] == numbers.tolist()
+
+
 def test_every_written_number_is_as_likely_as_any_other_of_its_bin():
     found = Counter(drawn(schema_of(kind="real", edges=[0, 0.3], decimals=1), 0, 40_000))
     assert sorted(found) == ["0.0", "0.1", "0.2", "0.3"]
