@@ -15,7 +15,6 @@ It does not know thresholds: it prints figures.
 
 import argparse
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,8 +65,6 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--case", nargs="+", default=_CASES, help="METHOD:NOISE")
     parser.add_argument("--rows", type=int, default=20_000, help="of each party")
     chosen = parser.parse_args(arguments)
-    # Small matrices: threads that share them wait for each other. The fork server loads numpy for all parties.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     found: dict[str, dict[int, CriticalPath]] = {case: {} for case in chosen.case}
     for count in sorted(chosen.parties):
         with tempfile.TemporaryDirectory() as folder, _crowd(Path(folder), count, chosen.rows) as home:
