@@ -9,8 +9,8 @@ import argparse
 import os
 import resource
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -28,6 +28,7 @@ from protocol.services import delimited_rows
 from protocol.tables.schema import Schema
 from tests.benchmarks.ratio import Ratio, seconds
 
+KINDS = ("csv", "parquet")
 ROWS = 1_000_000
 PART = 100_000  # rows that are made at once
 CATEGORIES = (8, 16, 7, 14, 6, 5, 2, 41, 2)
@@ -86,18 +87,23 @@ AMOUNTS = Schema.parse(
 )
 
 
-def written(folder: Path, name: str, make: Callable[[Random, int], pa.Table], rows: int) -> None:
+def written(
+    folder: Path, name: str, make: Callable[[Random, int], pa.Table], rows: int, kinds: Sequence[str] = KINDS
+) -> None:
     draw = np.random.default_rng(1)
     first = make(draw, min(rows, PART))
-    quoting = pyarrow.csv.WriteOptions(quoting_style="none")
-    with (
-        pyarrow.csv.CSVWriter(folder / f"{name}.csv", first.schema, write_options=quoting) as text,
-        pyarrow.parquet.ParquetWriter(folder / f"{name}.parquet", first.schema) as typed,
-    ):
+    with ExitStack() as files:
+        writers = [files.enter_context(_writer(folder / f"{name}.{kind}", first.schema)) for kind in kinds]
         for done in range(0, rows, PART):
             part = make(draw, min(PART, rows - done)) if done else first
-            text.write_table(part)
-            typed.write_table(part)
+            for writer in writers:
+                writer.write_table(part)
+
+
+def _writer(path: Path, schema: pa.Schema) -> Any:
+    if path.suffix == ".parquet":
+        return pyarrow.parquet.ParquetWriter(path, schema)
+    return pyarrow.csv.CSVWriter(path, schema, write_options=pyarrow.csv.WriteOptions(quoting_style="none"))
 
 
 def cost(act: Callable[[], object]) -> float:
@@ -136,7 +142,7 @@ def row_by_row() -> Iterator[None]:
 def ratios() -> Iterator[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), "adult", like_adult, ROWS // 5)
-        for kind in ("csv", "parquet"):
+        for kind in KINDS:
             path = Path(folder) / f"adult.{kind}"
             ours, other = seconds(lambda: by_party(path, adult_schema())), seconds(lambda: by_duckdb(path))  # noqa: B023
             yield Ratio(f"{ROWS // 5:,} rows of {kind} read and coded", "duckdb's reading", ours, other)
@@ -149,7 +155,7 @@ def main(given: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, make, schema in (("adult", like_adult, adult_schema()), ("amounts", amounts, AMOUNTS)):
             written(Path(folder), name, make, chosen.rows)
-            for kind in ("csv", "parquet"):
+            for kind in KINDS:
                 path = Path(folder) / f"{name}.{kind}"
                 by_party(path, schema)  # the libraries are loaded, and the file is at hand
                 own, coded = cost(lambda: by_duckdb(path)), cost(lambda: by_party(path, schema))  # noqa: B023
