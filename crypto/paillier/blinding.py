@@ -3,7 +3,6 @@
 It does not know whether the hidden bit is 0 or 1, nor how to decrypt.
 """
 
-from threading import Lock
 from typing import NoReturn
 
 import gmpy2
@@ -18,8 +17,8 @@ from crypto.paillier.slot_powers import SlotPowers, cheapest_step
 from crypto.randomness import Stream, on_fork
 
 
-class RerandomiserPool:
-    """Factors that turn a ciphertext into an unrelated ciphertext of the same plaintext; each is handed out once.
+class Rerandomisers:
+    """Factors that turn a ciphertext into an unrelated ciphertext of the same plaintext, each drawn for one use.
 
     Privacy: a factor is h^x for h = E^n and x uniform in [0, 2^(bits(n) + 128)). Write E = (1 + n u) r^n. As
     gcd(n, phi(n)) = 1, h generates the same group as r^n. Hence h^x is uniform in that group up to 2^-128 and hides
@@ -37,40 +36,15 @@ class RerandomiserPool:
             base, key.n_squared, step=self.step, slots=self.slots, planes=self.step, uses=expected
         )
         self._stream = stream
-        self._ready: list[mpz] = []
-        self._lock = Lock()
-        on_fork(self)
 
-    def fill(self, count: int) -> None:
-        """Prepare `count` more factors while the process is idle."""
-        fresh = self._fresh(count)
-        with self._lock:
-            self._ready += fresh
-
-    def take(self, count: int) -> list[mpz]:
-        """Hand out `count` factors that were never handed out before; those that the pool lacks are computed now."""
-        with self._lock:
-            start = max(0, len(self._ready) - count)
-            taken, self._ready = self._ready[start:], self._ready[:start]
-        return taken + self._fresh(count - len(taken))
-
-    @property
-    def ready(self) -> int:
-        return len(self._ready)
-
-    def after_fork(self) -> None:
-        # Fork safety: only the parent may use the factors in the pool. A thread may have held the lock at the fork.
-        self._ready, self._lock = [], Lock()
-
-    def _fresh(self, count: int) -> list[mpz]:
+    def draw(self, count: int) -> list[mpz]:
         # Uniform digits in every slot make a uniform exponent.
-        with self._lock:
-            words = self._stream.words64(count * self.slots)
+        words = self._stream.words64(count * self.slots)
         digits = (words & np.uint64((1 << self.step) - 1)).astype(np.int64)
         return self._powers.powers(digits.reshape(count, self.slots))
 
     def __reduce__(self) -> NoReturn:
-        raise Reused("a pool of re-randomisers cannot be copied or pickled: each of its factors may be used only once")
+        raise Reused("re-randomisers cannot be copied or pickled: each of their factors may be used only once")
 
 
 class BlindedNoise:
@@ -98,8 +72,7 @@ class BlindedNoise:
 class Blinder:
     """A party's tables for its encrypted bit E = Enc(u'), sized for about `expected` ciphertexts.
 
-    A `pool` for the same E, filled while the process was idle, serves sums of any slot width. Without a `pool`, a new
-    pool is made here.
+    The `rerandomisers` of the same E serve sums of any slot width. Without them, new ones are made here.
     """
 
     def __init__(
@@ -110,14 +83,14 @@ class Blinder:
         noise_bound: int,
         expected: int,
         stream: Stream,
-        pool: RerandomiserPool | None = None,
+        rerandomisers: Rerandomisers | None = None,
     ) -> None:
         self._key, self._packing, self._bound = key, packing, noise_bound
         if noise_bound.bit_length() >= packing.slot_bits:
             raise NoiseOutOfReach(f"noise up to {noise_bound} does not fit slots of {packing.slot_bits} bits")
-        self.pool = pool or RerandomiserPool(key, encrypted_bit, stream, expected)
-        if self.pool.encrypted_bit != encrypted_bit:
-            raise Reused("the re-randomisers belong to another encrypted bit and would not hide noise; make a new pool")
+        self._rerandomisers = rerandomisers or Rerandomisers(key, encrypted_bit, stream, expected)
+        if self._rerandomisers.encrypted_bit != encrypted_bit:
+            raise Reused("the re-randomisers belong to another encrypted bit and would not hide noise; make new ones")
         # Digits are eta + bound, which is not negative. Only eta = bound, and only if the bound is a power of two,
         # takes one more plane; the samplers reach their bound with probability below 2^-128.
         self._powers = SlotPowers(
@@ -137,7 +110,7 @@ class Blinder:
             raise NoiseOutOfReach(f"noise exceeds the bound {self._bound} for which the slots were sized")
         modulus, unlift = self._key.n_squared, self._unlift
         lifted = self._powers.powers(self._packing.place(noise) + self._bound)
-        rerandomisers = self.pool.take(len(lifted))
+        rerandomisers = self._rerandomisers.draw(len(lifted))
         return BlindedNoise(
             [power * unlift % modulus * rho % modulus for power, rho in zip(lifted, rerandomisers, strict=True)]
         )

@@ -10,7 +10,7 @@ from gmpy2 import mpz
 
 from crypto.errors import CryptoError
 from crypto.masking import mask_residues
-from crypto.paillier.blinding import Blinder, RerandomiserPool
+from crypto.paillier.blinding import Blinder, Rerandomisers
 from crypto.paillier.indicator import Indicator, check_indicator, hidden_permutation
 from crypto.paillier.modulus import check_modulus
 from crypto.paillier.public import PublicKey, ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
@@ -24,7 +24,9 @@ from protocol.privacy.noise_modes import NoiseMode, Selected
 from protocol.secure_sum.keys import PairKeys, group_key
 from protocol.secure_sum.sums import Contributed, tags_of
 
-_EXPECTED_CIPHERTEXTS = 256  # of a whole run, roughly: sets the size of the re-randomisers' tables
+# Of a whole run, roughly: sets the size of the re-randomisers' tables. With few the tables are dear, and with many they
+# pay: a run of Adult has 20, and for 200 tables of this size are as good as larger ones.
+_EXPECTED_CIPHERTEXTS = 64
 
 
 def proven_for(plan: Plan) -> bytes:
@@ -52,10 +54,10 @@ def selected_sums(pairs: PairKeys, share: bytes, keys: Keys, stream: Stream) -> 
     # that were sent forged shares of the group key (seals do not authenticate their sender) and therefore stand at
     # different places. Their masks depend on the group key and the indicator, so that such a sum does not cancel.
     binding = derive_key(shared, b"masks " + indicator.digest(public))
-    pool = RerandomiserPool(public, bit, stream.child("re-randomisers"), _EXPECTED_CIPHERTEXTS)
+    rerandomisers = Rerandomisers(public, bit, stream.child("re-randomisers"), _EXPECTED_CIPHERTEXTS)
     mode = plan.noise_mode
     assert isinstance(mode, Selected)
-    return SelectedSums(mode, pairs, me, public, bit, binding, pool)
+    return SelectedSums(mode, pairs, me, public, bit, binding, rerandomisers)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class SelectedSums:
     public: PublicKey = field(repr=False)
     bit: mpz = field(repr=False)  # Enc(u'_me)
     binding: bytes = field(repr=False)  # binds the masks to the group key and the indicator
-    pool: RerandomiserPool = field(repr=False)
+    rerandomisers: Rerandomisers = field(repr=False)
 
     def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> Contributed:
         keys = self.pair_keys(context + self.binding)
@@ -77,7 +79,7 @@ class SelectedSums:
         slots = self.mode.packing(layout)
         count = slots.ciphertexts(layout.size)
         bound = max(self.mode.definition.bound(rate) for rate in set(layout.rates))
-        blinder = Blinder(self.public, self.bit, slots, bound, count, stream, pool=self.pool)
+        blinder = Blinder(self.public, self.bit, slots, bound, count, stream, self.rerandomisers)
         noise = blinder.blind(self.mode.own_noise(layout, stream))
         masks = mask_residues(keys, self.me, count, self.public.n)
         return Contributed(ciphertexts_to_bytes(self.public, blinder.contribution(values, noise, masks)), tags_of(keys))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crypto.errors import BrokenSum, Reused
 from crypto.masking import mask_residues, pair_key
-from crypto.paillier.blinding import Blinder, RerandomiserPool
+from crypto.paillier.blinding import Blinder, Rerandomisers
 from crypto.paillier.indicator import make_indicator
 from crypto.paillier.packing import Packing
 from crypto.paillier.public import encrypt, multiply, random_unit
@@ -193,11 +193,10 @@ class TestRerandomiserUsedTwice:
         randomness = random_unit(key, stream)
         assert self.difference(small_secret, *(encrypt(key, m, randomness) for m in (812, 800))) == 12
 
-    def test_the_pool_gives_every_factor_once(self, small_secret: SecretKey) -> None:
+    def test_every_factor_is_drawn_once(self, small_secret: SecretKey) -> None:
         key, stream = small_secret.public, Stream.system()
-        pool = RerandomiserPool(key, encrypt(key, 1, random_unit(key, stream)), stream, 50)
-        pool.fill(30)
-        sent = [(1 + key.n * m) * rho % key.n_squared for m, rho in enumerate(pool.take(20) + pool.take(30))]
+        found = Rerandomisers(key, encrypt(key, 1, random_unit(key, stream)), stream, 50)
+        sent = [(1 + key.n * m) * rho % key.n_squared for m, rho in enumerate(found.draw(20) + found.draw(30))]
         assert {self.difference(small_secret, one, other) for one in sent for other in sent if one != other} == {None}
 
     def test_blinded_noise_refuses_other_values(self, small_secret: SecretKey) -> None:

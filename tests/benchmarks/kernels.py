@@ -58,7 +58,6 @@ def _encrypting() -> Callable[[], object]:
     blinder = Blinder(key, bit, packing, laplace_bound(_ALPHA), count, stream)
 
     def act() -> object:
-        blinder.pool.fill(count)
         return blinder.contribution(values, blinder.blind(discrete_laplace(_ALPHA, _CELLS, stream)), masks)
 
     return act

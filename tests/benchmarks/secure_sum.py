@@ -111,8 +111,6 @@ def fast_seconds(secret: SecretKey, parties: int, cells: int = CELLS) -> tuple[d
             check_indicator(public, indicator, SHARES, CONTEXT)
         with clock.of("party: tables"):
             blinder = Blinder(public, indicator.ciphertexts[places[party]], packing, bound, count, stream)
-        with clock.of("party: re-randomisers"):
-            blinder.pool.fill(count)
         with clock.of("party: noise"):
             noise = discrete_laplace(ALPHA, cells, stream)
             blinded = blinder.blind(noise)

@@ -13,7 +13,7 @@ import pytest
 from gmpy2 import mpz
 
 from crypto.errors import BrokenSum, NoiseOutOfReach, Reused
-from crypto.paillier.blinding import BlindedNoise, Blinder, RerandomiserPool
+from crypto.paillier.blinding import BlindedNoise, Blinder, Rerandomisers
 from crypto.paillier.packing import Packing
 from crypto.paillier.public import encrypt, random_unit
 from crypto.paillier_secret import SecretKey
@@ -88,90 +88,72 @@ def test_noise_is_gone_in_a_forked_child() -> None:
         noise.spend()
 
 
-def make_pool(secret: SecretKey, expected: int = 3) -> RerandomiserPool:
+def rerandomisers_of(secret: SecretKey, expected: int = 3) -> Rerandomisers:
     stream = Stream.system()
     bit = encrypt(secret.public, 1, random_unit(secret.public, stream))
-    return RerandomiserPool(secret.public, bit, stream, expected)
+    return Rerandomisers(secret.public, bit, stream, expected)
 
 
-def test_pool_hands_out_each_factor_once(small_secret: SecretKey) -> None:
-    pool = make_pool(small_secret)
-    pool.fill(4)
-    assert pool.ready == 4
-    first = pool.take(3)
-    assert pool.ready == 1
-    second = pool.take(3)  # one from the pool, two computed now
-    assert pool.ready == 0
-    assert len({*first, *second}) == 6
+def test_every_factor_is_another(small_secret: SecretKey) -> None:
+    found = rerandomisers_of(small_secret)
+    assert len({*found.draw(3), *found.draw(3)}) == 6
 
 
 def test_factors_encrypt_zero(small_secret: SecretKey) -> None:
-    assert small_secret.decrypt(make_pool(small_secret).take(5)) == [0] * 5
+    assert small_secret.decrypt(rerandomisers_of(small_secret).draw(5)) == [0] * 5
 
 
-def test_one_pool_serves_sums_of_different_widths_for_one_bit(small_secret: SecretKey) -> None:
-    key, stream, pool = small_secret.public, Stream.system(), make_pool(small_secret)
-    pool.fill(2)
+def test_the_same_tables_serve_sums_of_different_widths_for_one_bit(small_secret: SecretKey) -> None:
+    key, stream, found = small_secret.public, Stream.system(), rerandomisers_of(small_secret)
     for packing in (Packing(512, 9), Packing(512, 17)):
-        blinder = Blinder(key, pool.encrypted_bit, packing, 5, 1, stream, pool)
+        blinder = Blinder(key, found.encrypted_bit, packing, 5, 1, stream, found)
         sent = blinder.contribution(np.array([2]), blinder.blind(np.array([-4])), [mpz(0)])
         assert packing.unpack(small_secret.decrypt(sent), 1).tolist() == [-2]
-    assert pool.ready == 0
 
 
-def test_pool_of_another_bit_is_refused(small_secret: SecretKey) -> None:
-    key, stream, pool = small_secret.public, Stream.system(), make_pool(small_secret)
+def test_tables_of_another_bit_are_refused(small_secret: SecretKey) -> None:
+    key, stream, found = small_secret.public, Stream.system(), rerandomisers_of(small_secret)
     with pytest.raises(Reused, match="another encrypted bit"):
-        Blinder(key, encrypt(key, 1, mpz(3)), PACKING, 5, 1, stream, pool)
+        Blinder(key, encrypt(key, 1, mpz(3)), PACKING, 5, 1, stream, found)
 
 
 def test_exponents_of_factors_are_long_enough(small_secret: SecretKey) -> None:
-    pool = make_pool(small_secret)
-    assert pool.step * pool.slots >= 512 + 128
+    found = rerandomisers_of(small_secret)
+    assert found.step * found.slots >= 512 + 128
 
 
 def test_factor_is_the_power_that_its_digits_say(small_secret: SecretKey) -> None:
-    key, stream = small_secret.public, Stream.keyed(b"pool")
+    key, stream = small_secret.public, Stream.keyed(b"drawn")
     bit = encrypt(key, 1, mpz(2))
-    pool = RerandomiserPool(key, bit, Stream.keyed(b"pool"), 3)
-    words = stream.words64(pool.slots).tolist()
-    exponent = sum((word % (1 << pool.step)) << (pool.step * slot) for slot, word in enumerate(words))
-    assert pool.take(1) == [gmpy2.powmod(bit, key.n * exponent, key.n_squared)]
+    found = Rerandomisers(key, bit, Stream.keyed(b"drawn"), 3)
+    words = stream.words64(found.slots).tolist()
+    exponent = sum((word % (1 << found.step)) << (found.step * slot) for slot, word in enumerate(words))
+    assert found.draw(1) == [gmpy2.powmod(bit, key.n * exponent, key.n_squared)]
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_copies_are_refused(small_secret: SecretKey, duplicate: Callable[[object], object]) -> None:
-    for owner in (make_pool(small_secret), BlindedNoise([mpz(1)])):
+    for owner in (rerandomisers_of(small_secret), BlindedNoise([mpz(1)])):
         with pytest.raises(Reused):
             duplicate(owner)
-
-
-def test_pool_is_emptied_after_a_fork(small_secret: SecretKey) -> None:
-    pool = make_pool(small_secret)
-    pool.fill(2)
-    pool.after_fork()
-    assert pool.ready == 0
-    assert len(pool.take(1)) == 1
 
 
 FORK = """
 import os
 from gmpy2 import mpz
-from crypto.paillier.blinding import RerandomiserPool
+from crypto.paillier.blinding import Rerandomisers
 from crypto.paillier.public import encrypt
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 key = SecretKey.generate(256).public
-pool = RerandomiserPool(key, encrypt(key, 1, mpz(2)), Stream.system(), 4)
-pool.fill(4)
+stream = Stream.system().child("re-randomisers")
+found = Rerandomisers(key, encrypt(key, 1, mpz(2)), stream, 4)
 read, write = os.pipe()
 if os.fork() == 0:
-    os.write(write, f"{pool.ready} {pool.take(1)[0]}".encode())
+    os.write(write, str(found.draw(1)[0]).encode())
     os._exit(0)
 os.wait()
-left, childs = os.read(read, 4096).split()
-assert int(left) == 0 and pool.ready == 4
-assert int(childs) not in pool.take(6)
+assert int(os.read(read, 4096)) not in found.draw(6)
 """
 
 
