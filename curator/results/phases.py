@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from protocol.model.run_model import RunModel
 from protocol.plan.step import StageName
 from protocol.plan.terms import Terms
+from protocol.run.synthesis import fitted
 from protocol.stages.dependence import counts_alone
-from protocol.stages.knowledge import Knowledge, Released, with_guide
+from protocol.stages.knowledge import Knowledge, Released
 from protocol.stages.reference_rows import Guide, reference_of_guide
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Variables
@@ -103,7 +104,7 @@ def _distances(terms: Terms, known: Knowledge, model: RunModel | None) -> Iterat
         so_far = tuple(one for one in known.released if stage_of_step[one.step] in stages[: number + 1])
         own = [one for one in so_far if stage_of_step[one.step] == stage]
         is_last = len(so_far) == len(known.released)
-        found = last if is_last else _pairs_in_model(terms, known, _guide(terms, known, so_far))
+        found = last if is_last else _pairs_in_model(terms, known, _guide(terms, known, so_far, model))
         distance = float(np.mean([np.abs(one - other).sum() / 2 for one, other in zip(found, last, strict=True)]))
         yield {
             "stage": stage,
@@ -114,12 +115,16 @@ def _distances(terms: Terms, known: Knowledge, model: RunModel | None) -> Iterat
         }
 
 
-def _guide(terms: Terms, known: Knowledge, released: tuple[Released, ...]) -> Guide:
-    """Return a model of these tables: the one that parties were sent, if it knew the same."""
-    former = known.guide if known.guide and known.guide.tables == len(released) else None
-    guide = with_guide(terms, replace(known, released=released, guide=former)).guide
-    assert guide is not None
-    return guide
+def _guide(terms: Terms, known: Knowledge, released: tuple[Released, ...], last: RunModel) -> Guide:
+    """Return a model of these tables: the one that parties were sent, if it knew the same and the last one is like it.
+
+    Models that parties are sent leave the order of categories out.
+    """
+    if known.guide is not None and known.guide.tables == len(released) and not last.merging.draws:
+        return known.guide
+    model = fitted(terms, replace(known, released=released))
+    assert model is not None
+    return Guide.of(model.model, len(released))
 
 
 def _pairs_in_model(terms: Terms, known: Knowledge, guide: Guide) -> list[NDArray[np.float64]]:

@@ -17,7 +17,7 @@ from protocol.model.junction_tree import Array, JunctionTree, places
 from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
-_STEPS = 200
+_STEPS = 400
 _LOOK = 25  # steps after which the weight of the prior is looked at again
 _CHANGES = 5  # of this weight: where columns are independent, it would grow without end
 _HALVINGS = 30
@@ -178,7 +178,7 @@ def _descend(problem: _Problem, likeliest: Callable[[float, float], float]) -> _
     """
     here = before = _point(problem, problem.prior)
     length = 1 / (problem.rows + max(float(m.weights.max()) for m in problem.measured))
-    momentum = changes = 0
+    momentum = changes = looked = 0
     for number in range(1, _STEPS + 1):
         start = _ahead(problem, here, before, momentum / (momentum + 3)) if momentum else here
         length, following = _step(problem, start, length)
@@ -188,8 +188,8 @@ def _descend(problem: _Problem, likeliest: Callable[[float, float], float]) -> _
         gain = here.loss - following.loss
         before, here, momentum = here, following, momentum + 1
         is_low = gain < _SMALLEST_GAIN + _ROUNDING * abs(following.loss)
-        if is_low or number % _LOOK == 0:
-            rows = likeliest(problem.rows, here.divergence)
+        if is_low or number - looked >= _LOOK:
+            looked, rows = number, likeliest(problem.rows, here.divergence)
             if changes < _CHANGES and not 1 / _SETTLED < rows / problem.rows < _SETTLED:
                 problem, here = _reweighed(problem, here, rows)
                 changes += 1

@@ -120,14 +120,17 @@ class Numeric(Ranged):
             numbers = numbers.astype(object) * self._units
         if not self.places:
             return [*map(str, numbers.tolist())]
-        if self.places > _WRITTEN_TOGETHER or (numbers < 0).any():
+        if self.places > _WRITTEN_TOGETHER:
             return [fixed_point(number, self.places) for number in numbers.tolist()]
-        behind = self.places // 2
-        fronts, ends = numbers // 10**behind, numbers % 10**behind
+        behind, sizes, negative = self.places // 2, abs(numbers), numbers < 0
+        fronts, ends = sizes // 10**behind, sizes % 10**behind
         wholes, starts = fronts // 10 ** (self.places - behind), fronts % 10 ** (self.places - behind)
         first, last = _decimals(self.places - behind), _decimals(behind)
         parts = zip(wholes.tolist(), starts.tolist(), ends.tolist(), strict=True)
-        return [f"{whole}.{first[start]}{last[end]}" for whole, start, end in parts]
+        texts = [f"{whole}.{first[start]}{last[end]}" for whole, start, end in parts]
+        for place in np.flatnonzero(negative).tolist():
+            texts[place] = f"-{texts[place]}"
+        return texts
 
     def label_of_bin(self, index: int) -> str:
         first, end = self.cuts[index], self.cuts[index + 1]

@@ -78,8 +78,8 @@ class Ranged(AttributeBase):
     @property
     def _whole(self) -> type:
         """The type of the values' numbers: Python's integers, if they may leave 64 bits."""
-        first, _ = self.grid
-        return np.int64 if max(-first[0], first[-1]) < _MOST_WHOLE else object
+        first, held = self.grid
+        return np.int64 if max(-first[0], first[-1] + held[-1]) < _MOST_WHOLE else object
 
     def labels_of_categories(self) -> list[str]:
         return [*map(self.label_of_bin, range(self.categories)), *[MISSING_LABEL] * bool(self.missing)]

@@ -120,6 +120,14 @@ def test_numbers_written_together_are_those_written_one_by_one(written, low):
     assert [Fraction(text) / attribute.spacing for text in texts] == numbers.tolist()
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "written"), [(4, 13, {"decimals": 18}), (4, 13, {"step": 1e-18}), (10**17, 10**18, {"decimals": 1})]
+)
+def test_numbers_beyond_64_bits_stay_in_their_range(low, high, written):
+    texts = drawn(schema_of(kind="real", min=low, max=high, bins=1, **written), 0, 200)
+    assert all(low <= Fraction(text) <= high for text in texts)
+
+
 def test_every_written_number_is_as_likely_as_any_other_of_its_bin():
     found = Counter(drawn(schema_of(kind="real", edges=[0, 0.3], decimals=1), 0, 40_000))
     assert sorted(found) == ["0.0", "0.1", "0.2", "0.3"]
