@@ -220,7 +220,7 @@ def _measured(given: Given, dataset: Dataset, engine: str, method: Any) -> Simul
         def progress(step: str, _party: str) -> None:
             log.step = step
 
-        with mock.patch("curator.experiments.simulation.Rows", lambda _domain, _columns: rows):
+        with mock.patch("curator.experiments.simulation.Rows", return_value=rows):
             one_row = [[np.zeros(1, np.uint8)] * len(schema().names)]
             ended = simulate(terms, one_row, identities, stream, real_crypto=False, progress=progress)
     took = perf_counter() - began
