@@ -204,8 +204,10 @@ class _Coded:
 
 def _packed(coded: Relation, columns: Sequence[str]) -> Any:
     """The classes of several columns as the digits of one number: 0 for every code of the schema."""
+    wrong = [coded[name] > 0 if name == PERSON else coded[name] < 0 for name in columns]
     classes = [coded[name] if name == PERSON else -ibis.least(coded[name], 0) for name in columns]
-    return reduce(add, (one * _CLASSES**place for place, one in enumerate(classes))).cast("int64")
+    digits = reduce(add, (one * _CLASSES**place for place, one in enumerate(classes)))
+    return ibis.or_(*wrong).ifelse(digits, 0).cast("int64")  # of most rows, nothing but signs is looked at
 
 
 def by_code(coder: ColumnCoder, values: Sequence[object]) -> Fetched:
