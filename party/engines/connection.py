@@ -70,16 +70,25 @@ class Engine:
     def counted(self, places: Relation) -> Any:
         """Count the rows of each place, in one scan. A row has a place in each column; no two columns share a place."""
         names = ", ".join(map(self._identifier, places.columns))
-        query = self._by_column(places, [f"COALESCE({names}, -1) AS place", "COUNT(*) AS n"])
+        place, rows = map(self._identifier, ("place", "n"))
+        query = self._by_column(places, [f"COALESCE({names}, -1) AS {place}", f"COUNT(*) AS {rows}"])
         return self.fetched(self._connection.sql(query, schema={"place": "int64", "n": "int64"}))
 
     def _by_column(self, relation: Relation, wanted: Sequence[str]) -> str:
         """A statement whose groups are the values of each column by itself."""
         sets = ", ".join(f"({self._identifier(name)})" for name in relation.columns)
-        inner = self._connection.compile(relation)
-        # Without a fence, PostgreSQL takes an expression to have as many values as its columns, and sorts all rows.
-        fence = " OFFSET 0" if self.kind == "postgres" else ""
-        return f"SELECT {', '.join(wanted)} FROM ({inner}{fence}) AS counted GROUP BY GROUPING SETS ({sets})"  # noqa: S608 - quoted names
+        inner = self._connection.compile(self.fenced(relation))
+        return f"SELECT {', '.join(wanted)} FROM ({inner}) AS counted GROUP BY GROUPING SETS ({sets})"  # noqa: S608 - quoted names
+
+    def fenced(self, relation: Relation) -> Relation:
+        """A relation whose columns are worked out once, before anything is made of them.
+
+        PostgreSQL would work out an expression wherever it is used. It also takes an expression to have as many values
+        as the columns that it is made of, and sorts all rows where it expects many values.
+        """
+        if self.kind != "postgres":
+            return relation
+        return self._connection.sql(f"{self._connection.compile(relation)} OFFSET 0", schema=relation.schema())
 
     def made(self, name: str, relation: Relation) -> None:
         """Make a table of the relation's rows. A table that has the name already is not its own, and stays."""

@@ -188,12 +188,12 @@ class _Group:
     def shape(self) -> list[int]:
         return [len(axis.places) for axis in self.axes]
 
-    def place(self, columns: Sequence[Any]) -> Any:
-        """The place of a row in the joined table, from the columns of codes."""
-        place, *codes = (_expression(columns[axis.attribute], axis.codes) for axis in self.axes)
-        for size, code in zip(self.shape[1:], codes, strict=True):
-            place = place * size + code
-        return place.cast("int64")
+    def place(self, codes: Mapping[_Axis, Any]) -> Any:
+        """The place of a row in the joined table, from its code on every axis."""
+        place = codes[self.axes[0]]
+        for axis, size in zip(self.axes[1:], self.shape[1:], strict=True):
+            place = place * size + codes[axis]
+        return place.cast("int64")  # Overflow safety: no table that fits into memory has 2^31 cells
 
     def counted(self, joined: Table) -> Iterator[tuple[Key, Table]]:
         for key, axes in self.tables.items():
@@ -247,15 +247,21 @@ def _counted(frozen: Frozen, groups: Sequence[_Group], engine: Engine) -> Iterat
     """Count groups by one scan: the places of their joined tables lie one after the other."""
     own = names(frozen.schema)
     whole = engine.table(frozen.name, dict.fromkeys(own, "int32"))
+    axes = {
+        axis: f"k{number}" for number, axis in enumerate(dict.fromkeys(axis for one in groups for axis in one.axes))
+    }
+    rows = engine.fenced(
+        whole.select(**{name: _expression(whole[own[axis.attribute]], axis.codes) for axis, name in axes.items()})
+    )
+    codes = {axis: rows[name] for axis, name in axes.items()}
     ends = [*accumulate(prod(group.shape) for group in groups)]
     starts = [0, *ends[:-1]]
-    columns = [group.place([whole[name] for name in own]) + start for group, start in zip(groups, starts, strict=True)]
-    lines = engine.counted(whole.select(**{f"g{number}": column for number, column in enumerate(columns)}))
-    places, counts = lines["place"].to_numpy(), lines["n"].to_numpy()
-    if places.size and not 0 <= int(places.min()) <= int(places.max()) < ends[-1]:
+    places = {f"g{start}": group.place(codes) + start for group, start in zip(groups, starts, strict=True)}
+    lines = engine.counted(rows.select(**places))
+    found, cells = lines["place"].to_numpy(), np.zeros(ends[-1], dtype=np.int64)
+    if found.size and not 0 <= int(found.min()) <= int(found.max()) < cells.size:
         raise _damaged("holds a code that its schema does not have")
-    cells = np.zeros(ends[-1], dtype=np.int64)
-    np.add.at(cells, places, counts)
+    np.add.at(cells, found, lines["n"].to_numpy())
     for group, start, end in zip(groups, starts, ends, strict=True):
         joined = cells[start:end].reshape(group.shape)
         if int(joined.sum()) != frozen.rows:
