@@ -89,8 +89,8 @@ def engine_in_words(dataset: Dataset, schema: Schema) -> str:
     return (
         f"counted in {dataset.engine_shown}, no row comes here. A run reads the table twice, to examine and to code "
         f"it, and {TO_JOIN - 3} more times if values have to be fetched. Then it reads only its codes: one scan counts "
-        f"up to {AT_ONCE} tables of a step, so that all {pairs:,} pairs take at most {-(-pairs // AT_ONCE) or 1}. The "
-        "request of a run says how many scans it takes."
+        f"{AT_ONCE} tables of a step or more, so that all {pairs:,} pairs take at most {-(-pairs // AT_ONCE) or 1}. "
+        "The request of a run says how many scans it takes."
     )
 
 

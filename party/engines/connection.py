@@ -61,23 +61,34 @@ class Engine:
         self.bytes += found.nbytes
         return found
 
-    def grouped(
-        self, relation: Relation, sets: Sequence[Sequence[str]], columns: Sequence[str], most: int | None = None
-    ) -> Any:
-        """Count the rows of each set of columns by their values, in one scan; at most `most` lines come back.
+    def distinct(self, relation: Relation, most: int) -> Any:
+        """The distinct values of each column, in one scan: a line has one column's. At most `most` lines come back."""
+        query = self._by_column(relation, [*map(self._identifier, relation.columns)])
+        lines = self._connection.sql(query, schema=relation.schema())
+        return self.fetched(lines.limit(most))
 
-        A line holds nothing in the columns that are not of its set, so the columns themselves must hold something.
+    def counted(self, places: Relation) -> Any:
+        """Count the rows of each place, in one scan. A row has a place in each column; no two columns share a place."""
+        names = ", ".join(map(self._identifier, places.columns))
+        place, rows = map(self._identifier, ("place", "n"))
+        query = self._by_column(places, [f"COALESCE({names}, -1) AS {place}", f"COUNT(*) AS {rows}"])
+        return self.fetched(self._connection.sql(query, schema={"place": "int64", "n": "int64"}))
+
+    def _by_column(self, relation: Relation, wanted: Sequence[str]) -> str:
+        """A statement whose groups are the values of each column by itself."""
+        sets = ", ".join(f"({self._identifier(name)})" for name in relation.columns)
+        inner = self._connection.compile(self.fenced(relation))
+        return f"SELECT {', '.join(wanted)} FROM ({inner}) AS counted GROUP BY GROUPING SETS ({sets})"  # noqa: S608 - quoted names
+
+    def fenced(self, relation: Relation) -> Relation:
+        """A relation whose columns are worked out once, before anything is made of them.
+
+        PostgreSQL would work out an expression wherever it is used. It also takes an expression to have as many values
+        as the columns that it is made of, and sorts all rows where it expects many values.
         """
-        names = [self._identifier(name) for name in columns]
-        listed = ", ".join("(" + ", ".join(map(self._identifier, one)) + ")" for one in sets)
-        inner = self._connection.compile(relation)
-        query = (
-            f"SELECT {', '.join([*names, 'COUNT(*) AS n'])} FROM ({inner}) AS counted "  # noqa: S608 - quoted names
-            f"GROUP BY GROUPING SETS ({listed})"
-        )
-        types = relation.schema()
-        lines = self._connection.sql(query, schema={**{name: types[name] for name in columns}, "n": "int64"})
-        return self.fetched(lines if most is None else lines.limit(most))
+        if self.kind != "postgres":
+            return relation
+        return self._connection.sql(f"{self._connection.compile(relation)} OFFSET 0", schema=relation.schema())
 
     def made(self, name: str, relation: Relation) -> None:
         """Make a table of the relation's rows. A table that has the name already is not its own, and stays."""
@@ -88,8 +99,6 @@ class Engine:
                 self._run(f"CREATE TABLE {self._place(name)} AS {self._connection.compile(relation)}")
             else:
                 self._connection.create_table(name, relation, database=self._home)
-            if self.kind == "postgres":
-                self._run(f"ANALYZE {self._place(name)}")  # without it, sets are sorted one by one
         self.scans += 1
 
     def table(self, name: str, types: Mapping[str, str]) -> Relation:

@@ -2,12 +2,16 @@
 
 It does not know how codes come about (`party.engines.table`), or noise.
 
-Cost: one scan counts AT_ONCE groups of tables. A table that was counted is kept, as long as there is room.
+Cost: one scan counts at least AT_ONCE tables, joined to a few groups. A table that was counted is kept, as long as
+there is room.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from hashlib import sha256
+from itertools import accumulate, islice
 from math import prod
 from typing import Any
 
@@ -24,7 +28,7 @@ from protocol.tables.domain import Codes, Domain, FoundEdges, Variables, bins_of
 from protocol.tables.encoding import Encoding
 from protocol.tables.schema import Schema
 
-OPEN = 32  # groups to which a table may still be joined
+OPEN = 512  # tables among which a group looks for more that fit
 MOST_JOINED = 1 << 14  # cells of a group of several tables
 ROWS_OF_A_CELL = 256  # in such a group on average, at least: what comes back is far smaller than the rows
 MOST_KEPT = 1 << 24  # cells of all tables that are kept, of 8 bytes each
@@ -93,8 +97,8 @@ class Store:
         with engine_of(frozen.dataset) as engine:
             if not engine.holds(frozen.name):
                 raise _damaged("is gone")
-            for statement in _statements(frozen, keys):
-                yield from statement.counted(engine)
+            for groups in statements(frozen, keys):
+                yield from _counted(frozen, groups, engine)
             self.scans += engine.scans
             self.bytes += engine.bytes
 
@@ -166,87 +170,103 @@ def _damaged(what: str) -> PolicyRefusal:
 
 @dataclass(frozen=True)
 class _Axis:
-    """A column of a statement: all of a table's variables that follow from one attribute, and what its codes mean."""
+    """All of a table's variables that follow from one attribute, as one variable."""
 
     attribute: int
-    codes: tuple[int, ...]  # of the column, for each code of the attribute
-    places: NDArray[np.intp] = field(compare=False)  # what each code of the column adds to the place in the table
+    codes: tuple[int, ...]  # of the axis, for each code of the attribute
+    places: NDArray[np.intp] = field(compare=False)  # what each code of the axis adds to the place in the table
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Group:
     """Tables that are counted as one larger table, because that costs an engine less than each by itself."""
 
-    axes: dict[_Axis, None]
-    cells: int
-    keys: list[tuple[Key, list[_Axis]]]
+    axes: Sequence[_Axis]
+    tables: Mapping[Key, Sequence[_Axis]]
+
+    @property
+    def shape(self) -> list[int]:
+        return [len(axis.places) for axis in self.axes]
+
+    def place(self, codes: Mapping[_Axis, Any]) -> Any:
+        """The place of a row in the joined table, from its code on every axis."""
+        place = codes[self.axes[0]]
+        for axis, size in zip(self.axes[1:], self.shape[1:], strict=True):
+            place = place * size + codes[axis]
+        return place.cast("int64")  # Overflow safety: no table that fits into memory has 2^31 cells
+
+    def counted(self, joined: Table) -> Iterator[tuple[Key, Table]]:
+        for key, axes in self.tables.items():
+            kept = sorted((self.axes.index(axis), axis.places) for axis in axes)
+            others = tuple(place for place in range(len(self.axes)) if place not in dict(kept))
+            table = np.zeros([known.size for known in key], dtype=np.int64)
+            table.reshape(-1)[reduce(np.add.outer, dict(kept).values())] = joined.sum(axis=others)
+            yield key, table
 
 
-def _statements(frozen: Frozen, keys: Sequence[Key]) -> Iterator["_Statement"]:
-    groups = _grouped(keys, min(MOST_JOINED, frozen.rows // ROWS_OF_A_CELL))
-    for start in range(0, len(groups), AT_ONCE):
-        yield _Statement(frozen, groups[start : start + AT_ONCE])
+def statements(frozen: Frozen, keys: Sequence[Key]) -> Iterator[list[_Group]]:
+    """Groups that one scan counts: few, whose cells stay in an engine's cache, but at least AT_ONCE tables."""
+    statement: list[_Group] = []
+    for group in _grouped(keys, min(MOST_JOINED, frozen.rows // ROWS_OF_A_CELL)):
+        statement.append(group)
+        if sum(len(one.tables) for one in statement) >= AT_ONCE:
+            yield statement
+            statement = []
+    if statement:
+        yield statement
 
 
-def _grouped(keys: Sequence[Key], most: int) -> list[_Group]:
-    """Join tables to groups of at most `most` cells. A table joins the open group whose cells grow least by it."""
-    groups: list[_Group] = []
-    for key in keys:
-        axes = [*_axes(key)]
-        grown = [(_grown(group, axes), place) for place, group in enumerate(groups[-OPEN:], max(0, len(groups) - OPEN))]
-        alone = prod(len(axis.places) for axis in axes)
-        fitting = [found for found in grown if found[0] <= most or found[0] == groups[found[1]].cells]
-        cells, place = min(fitting, key=lambda found: found[0] - groups[found[1]].cells, default=(alone, len(groups)))
-        if place == len(groups):
-            groups.append(_Group({}, 0, []))
-        groups[place].axes.update(dict.fromkeys(axes))
-        groups[place].cells = cells
-        groups[place].keys.append((key, axes))
-    return groups
+def _grouped(keys: Sequence[Key], most: int) -> Iterator[_Group]:
+    """Join tables to groups of at most `most` cells. A group grows by the axes that complete most of its tables."""
+    axes = {key: [*_axes(key)] for key in keys}
+    every = dict.fromkeys(axis for own in axes.values() for axis in own)
+    numbers = {axis: number for number, axis in enumerate(every)}
+    sizes = [len(axis.places) for axis in every]
+
+    def cells(held: Iterable[int]) -> int:
+        return prod(sizes[axis] for axis in held)
+
+    left = {key: frozenset(numbers[axis] for axis in own) for key, own in axes.items()}
+    left = dict(sorted(left.items(), key=lambda item: -cells(item[1])))
+    while left:
+        held = next(iter(left.values()))  # the largest: others are easier to place
+        while True:
+            lacking = Counter(own - held for own in islice(left.values(), OPEN))
+            fitting = [more for more in lacking if more and cells(held | more) <= most]
+            if not fitting:
+                break
+            best = max(fitting, key=lambda more: (lacking[more], -cells(more)))
+            held = held | best
+        whole = [key for key, own in left.items() if own <= held]
+        yield _Group([axis for axis in every if numbers[axis] in held], {key: axes[key] for key in whole})
+        for key in whole:
+            del left[key]
 
 
-def _grown(group: _Group, axes: Iterable[_Axis]) -> int:
-    """The cells of a group that also holds a table of these axes."""
-    return group.cells * prod(len(axis.places) for axis in axes if axis not in group.axes)
-
-
-class _Statement:
-    """Several groups of tables that one scan counts. Each column of the statement holds codes of one attribute."""
-
-    def __init__(self, frozen: Frozen, groups: Sequence[_Group]) -> None:
-        self._frozen, self._groups = frozen, groups
-        axes = dict.fromkeys(axis for group in groups for axis in group.axes)
-        self._columns = {axis: f"k{number}" for number, axis in enumerate(axes)}
-
-    def counted(self, engine: Engine) -> Iterator[tuple[Key, Table]]:
-        own = names(self._frozen.schema)
-        whole = engine.table(self._frozen.name, dict.fromkeys(own, "int32"))
-        rows = whole.select(
-            **{name: _expression(whole[own[axis.attribute]], axis.codes) for axis, name in self._columns.items()}
-        )
-        sets = [self._names(group.axes) for group in self._groups]
-        distinct = {frozenset(one): one for one in sets}
-        found = _Lines(engine.grouped(rows, [*distinct.values()], [*self._columns.values()]), [*self._columns.values()])
-        for group, columns in zip(self._groups, sets, strict=True):
-            codes, counts = found.of(columns)
-            if int(counts.sum()) != self._frozen.rows:
-                raise _damaged("no longer has its rows")
-            by_axis = dict(zip(group.axes, codes, strict=True))
-            for key, axes in group.keys:
-                yield key, self._table(key, [(axis, by_axis[axis]) for axis in axes], counts)
-
-    def _names(self, axes: Iterable[_Axis]) -> list[str]:
-        return [self._columns[axis] for axis in axes]
-
-    def _table(self, key: Key, columns: Sequence[tuple[_Axis, Codes]], counts: Table) -> Table:
-        table = np.zeros([known.size for known in key], dtype=np.int64)
-        places = np.zeros(len(counts), dtype=np.intp)
-        for axis, codes in columns:
-            if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < len(axis.places):
-                raise _damaged("holds a code that its schema does not have")
-            places += axis.places[codes]
-        np.add.at(table.reshape(-1), places, counts)
-        return table
+def _counted(frozen: Frozen, groups: Sequence[_Group], engine: Engine) -> Iterator[tuple[Key, Table]]:
+    """Count groups by one scan: the places of their joined tables lie one after the other."""
+    own = names(frozen.schema)
+    whole = engine.table(frozen.name, dict.fromkeys(own, "int32"))
+    axes = {
+        axis: f"k{number}" for number, axis in enumerate(dict.fromkeys(axis for one in groups for axis in one.axes))
+    }
+    rows = engine.fenced(
+        whole.select(**{name: _expression(whole[own[axis.attribute]], axis.codes) for axis, name in axes.items()})
+    )
+    codes = {axis: rows[name] for axis, name in axes.items()}
+    ends = [*accumulate(prod(group.shape) for group in groups)]
+    starts = [0, *ends[:-1]]
+    places = {f"g{start}": group.place(codes) + start for group, start in zip(groups, starts, strict=True)}
+    lines = engine.counted(rows.select(**places))
+    found, cells = lines["place"].to_numpy(), np.zeros(ends[-1], dtype=np.int64)
+    if found.size and not 0 <= int(found.min()) <= int(found.max()) < cells.size:
+        raise _damaged("holds a code that its schema does not have")
+    np.add.at(cells, found, lines["n"].to_numpy())
+    for group, start, end in zip(groups, starts, ends, strict=True):
+        joined = cells[start:end].reshape(group.shape)
+        if int(joined.sum()) != frozen.rows:
+            raise _damaged("no longer has its rows")
+        yield from group.counted(joined)
 
 
 def _axes(key: Key) -> Iterator[_Axis]:
@@ -264,28 +284,3 @@ def _expression(column: Any, codes: tuple[int, ...]) -> Any:
         return column
     starts = [place for place in range(1, len(codes)) if codes[place] != codes[place - 1]]
     return steps(column, starts, [codes[0], *(codes[start] for start in starts)]).cast("int32")
-
-
-class _Lines:
-    """The lines of a statement by their set of columns: a line has values in the columns of its set, and only there."""
-
-    def __init__(self, lines: Any, columns: Sequence[str]) -> None:
-        self._columns = {name: lines[name].fill_null(0).to_numpy() for name in columns}
-        self._counts = lines["n"].to_numpy()
-        held = np.array([lines[name].is_valid().to_numpy() for name in columns]).reshape(len(columns), -1)
-        packed = np.packbits(held, axis=0).T
-        kinds, of_line = np.unique(packed, axis=0, return_inverse=True)
-        order = np.argsort(of_line.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(of_line.reshape(-1), minlength=len(kinds)))
-        self._names, self._places = (
-            list(columns),
-            {
-                kind.tobytes(): order[end - size : end]
-                for kind, end, size in zip(kinds, ends, np.diff(ends, prepend=0), strict=True)
-            },
-        )
-
-    def of(self, names: Sequence[str]) -> tuple[list[Codes], Table]:
-        held = np.array([name in names for name in self._names])
-        places = self._places.get(np.packbits(held).tobytes(), np.zeros(0, np.intp))
-        return [self._columns[name][places] for name in names], self._counts[places].astype(np.int64)

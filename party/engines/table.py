@@ -5,10 +5,12 @@ It does not know runs, the ledger or what is counted (`party.engines.rows`).
 Privacy: numbers of bad values are for the data owner. Messages name columns and classes, never a value.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import ibis
@@ -25,6 +27,9 @@ from protocol.tables.schema import Schema
 
 MOST_VALUES = 20_000  # that are fetched to be coded here, of all columns whose type leaves no other way
 PERSON = "person"
+TOGETHER = 4  # columns whose classes of bad values are counted together
+_CLASSES = 128  # more than there are
+_PACKED = _CLASSES**TOGETHER  # which fits in 31 bits
 _FIRST, _FURTHER, _TOO_MANY, _NO_KEY = range(4)  # a row of a person as the bound allows it, or why it does not fit
 MORE = "a person with more rows than rows_per_person"
 _WHAT = {**WHAT, UNREAD: "a value that came while the table was read"}
@@ -118,17 +123,16 @@ class _Coded:
         return coded.mutate(**columns)
 
     def counted(self, coded: Relation) -> Counted:
-        """Count the rows of each code, which are codes of this data set before its rules or after them."""
+        """Count the rows of each class of bad values, in codes of this data set before its rules or after them."""
         columns = [*self.types]
-        lines = self._engine.grouped(coded, [[name] for name in columns], columns)
-        counts = {
-            name: {
-                int(code): int(rows)
-                for code, rows in zip(lines[name].to_pylist(), lines["n"].to_pylist(), strict=True)
-                if code is not None
-            }
-            for name in columns
-        }
+        sets = [columns[start : start + TOGETHER] for start in range(0, len(columns), TOGETHER)]
+        packed = {f"s{number}": _packed(coded, own) + number * _PACKED for number, own in enumerate(sets)}
+        lines = self._engine.counted(coded.select(**packed))
+        counts: dict[str, Counter[int]] = {name: Counter() for name in columns}
+        for place, rows in zip(lines["place"].to_pylist(), lines["n"].to_pylist(), strict=True):
+            for digit, name in enumerate(sets[place // _PACKED]):
+                what = place % _PACKED // _CLASSES**digit % _CLASSES
+                counts[name][what if name == PERSON else -what] += rows
         return self._judged(counts)
 
     def _judged(self, counts: Mapping[str, Mapping[int, int]]) -> Counted:
@@ -177,9 +181,8 @@ class _Coded:
         ]
         if not wanted:
             return {}
-        columns = [column for _, column, _ in wanted]
         rows = self._rows.select(**{column: self._rows[name] for name, column, _ in wanted})
-        lines = self._engine.grouped(rows, [[column] for column in columns], columns, MOST_VALUES + 1)
+        lines = self._engine.distinct(rows, MOST_VALUES + 1)
         values = {name: [v for v in lines[column].to_pylist() if v is not None] for name, column, _ in wanted}
         if len(lines) > MOST_VALUES:
             largest = max(values, key=lambda name: len(values[name]))
@@ -197,6 +200,14 @@ class _Coded:
             raise DataError(f"{called}: the query has no column {listed}; add it or correct its name")
         if (twice := first_duplicate([name for name in header if name in wanted])) is not None:
             raise DataError(f"{called}: the query names {quoted(twice)} twice; keep one of the columns")
+
+
+def _packed(coded: Relation, columns: Sequence[str]) -> Any:
+    """The classes of several columns as the digits of one number: 0 for every code of the schema."""
+    wrong = [coded[name] > 0 if name == PERSON else coded[name] < 0 for name in columns]
+    classes = [coded[name] if name == PERSON else -ibis.least(coded[name], 0) for name in columns]
+    digits = reduce(add, (one * _CLASSES**place for place, one in enumerate(classes)))
+    return ibis.or_(*wrong).ifelse(digits, 0).cast("int64")  # of most rows, nothing but signs is looked at
 
 
 def by_code(coder: ColumnCoder, values: Sequence[object]) -> Fetched:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from protocol.tables.domain import Domain, FoundEdges, Variables
 
-AT_ONCE = 64  # tables that an engine counts by one scan
+AT_ONCE = 64  # tables that an engine counts by one scan, at least
 _REMEMBERED = 1 << 19  # scores, a few hundred bytes each
 
 

@@ -2,11 +2,12 @@
 
 import stat
 
+import ibis
 import psycopg
 import pytest
 
 from party.engines.coding import ColumnCoder
-from party.engines.connection import connected
+from party.engines.connection import Engine, connected
 from party.engines.table import by_code
 from protocol.tables.schema import Schema
 from tests.support.engine_cluster import NO_NOISE, check_totals, engines_in, here, in_duckdb, in_postgres, parties_in
@@ -90,6 +91,24 @@ def test_check_doctor_and_a_request_say_what_it_costs(engines):
     (request,) = engines.sites["Nord"].cli("requests", run)
     assert request["engine"]["shown"] == "postgresql:///postgres"
     assert 3 < request["engine"]["scans"] < 30
+
+
+def test_postgresql_sorts_no_rows_however_many_values_a_column_has(url, monkeypatch):
+    statements = []
+    monkeypatch.setattr(Engine, "fetched", lambda _engine, lines: statements.append(str(ibis.to_sql(lines))))
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE floats AS SELECT random() AS x FROM generate_series(1, 20000)")
+        connection.execute("ANALYZE floats")
+        connection.commit()
+        with connected(url, "the engine") as engine:
+            rows = engine.relation("SELECT * FROM floats")
+            ninth = (rows.x * 9).floor().cast("int64")
+            engine.counted(rows.select(g0=ninth, g9=ninth + 9))
+        connection.execute("SET work_mem = '64kB'")
+        plan = [line for (line,) in connection.execute(f"EXPLAIN {statements[0]}")]
+        connection.execute("DROP TABLE floats")
+    assert plan[0].startswith("HashAggregate")
+    assert not any("Sort" in line for line in plan)
 
 
 @pytest.mark.parametrize(("attribute", "kind", "texts"), COLUMNS)

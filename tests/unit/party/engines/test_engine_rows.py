@@ -1,6 +1,8 @@
 """Tables over rows in an engine: the same as over rows here, for any encoding, by the stated number of scans."""
 
+from collections import Counter
 from itertools import combinations
+from math import prod
 
 import numpy as np
 import pytest
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 
 from crypto.randomness import Stream
 from party.engines import rows as engine_rows
-from party.engines.rows import EngineRows, Frozen
+from party.engines.rows import EngineRows, Frozen, Known, statements
 from party.errors import PolicyRefusal
+from protocol.tables.any_rows import AT_ONCE
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
 from protocol.tables.encoding import Encoding
@@ -116,6 +119,20 @@ def test_tables_that_are_announced_are_counted_together_and_never_again(url, nam
         there.table((other, one))
     assert there.scans == 1
     assert there.table(()).tolist() == ROWS
+
+
+@pytest.mark.parametrize(("most", "groups"), [(0, 105), (256, 105), (4096, 36), (16_384, 36), (65_536, 21)])
+def test_groups_hold_every_table_once_and_a_scan_holds_enough_of_them(monkeypatch, most, groups):
+    monkeypatch.setattr(engine_rows, "MOST_JOINED", most)
+    variables = [Known.of(place, np.arange(16), 16) for place in range(15)]
+    keys = [*combinations(variables, 2)]
+    scans = [*statements(Frozen(in_engine("duckdb://"), SCHEMA, "subn_run_x", 10**9), keys)]
+    found = [group for scan in scans for group in scan]
+    assert Counter(key for group in found for key in group.tables) == Counter(keys)
+    assert len(found) <= groups
+    assert all(prod(group.shape) <= max(most, 256) for group in found)
+    assert all(sum(len(group.tables) for group in scan) >= AT_ONCE for scan in scans[:-1])
+    assert len(scans) <= -(-len(keys) // AT_ONCE)
 
 
 def test_more_tables_than_there_is_room_for_are_counted_when_they_are_asked_for(url, name, monkeypatch):

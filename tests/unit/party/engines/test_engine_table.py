@@ -14,7 +14,7 @@ from party.source import check, load, offending, table
 from protocol.errors import DataError
 from protocol.tables.coding import Problem
 from protocol.tables.schema import Schema
-from tests.support.engines import change, duckdb_with, fetched, in_engine
+from tests.support.engines import batches_here, change, coder_here, duckdb_with, fetched, in_engine
 
 SCHEMA = Schema.parse(
     {
@@ -49,6 +49,17 @@ def test_bad_values_are_counted_and_named_by_class_alone(tmp_path, bad):
     with pytest.raises(DataError, match=r'column "age": an empty field, .* or set out_of_range') as caught:
         table(tmp_path, in_engine(bad), SCHEMA)
     assert "secret" not in str(caught.value)
+
+
+def test_bad_values_of_many_columns_and_of_one_row_are_told_apart(tmp_path):
+    names = [f"a{place}" for place in range(6)]
+    schema = Schema.parse({"attributes": [{"name": name, "kind": "integer", "min": 0, "max": 9} for name in names]})
+    values = ", ".join(f"CASE i % {place + 2} WHEN 0 THEN i - 5 WHEN 1 THEN 7 END AS a{place}" for place in range(6))
+    url = duckdb_with(tmp_path, f"CREATE TABLE t AS SELECT {values} FROM range(40) AS r(i)")
+    header, rows = fetched(url)
+    here = coder_here(schema, header).problems(batches_here(schema, header, rows))
+    assert len({(one.column, one.what) for one in here}) == 17
+    assert {*check(tmp_path, in_engine(url), schema).problems} == {*here}
 
 
 def test_rules_apply_in_the_engine_as_here(tmp_path, bad):
