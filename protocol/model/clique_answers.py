@@ -7,7 +7,7 @@ two matrices L and R of zeros and ones, the product L^T S R holds all cells of a
 codes that L or R would be large, every cell's index in every table is kept instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
@@ -20,6 +20,8 @@ from protocol.model.triangulation import cells
 from protocol.tables.domain import Variables
 
 LARGEST_SIDE = 1 << 18  # most numbers in L or in R
+ALWAYS_A_PRODUCT = 1 << 12  # cells of a clique up to which calls of numpy take longer than multiplications
+SUM = 8  # multiplications of a cell that take as long as a sum over it
 
 
 class CliqueAnswers(Protocol):
@@ -36,8 +38,10 @@ def clique_answers(sizes: Sequence[int], clique: Variables, tables: Sequence[Var
     """Prepare the answers for different tables over variables of the clique."""
     middle = _middle(sizes, clique)
     left, right = _side(clique[:middle], tables), _side(clique[middle:], tables)
-    if max(_numbers(sizes, clique[:middle], left), _numbers(sizes, clique[middle:], right)) > LARGEST_SIDE:
-        return _Indexed.of(sizes, clique, tables)
+    is_slow = sum(cells(sizes, own) for own in left) > SUM * len(left) and cells(sizes, clique) > ALWAYS_A_PRODUCT
+    largest = max(_numbers(sizes, clique[:middle], left), _numbers(sizes, clique[middle:], right))
+    if is_slow or largest > LARGEST_SIDE:
+        return _Summed.of(sizes, clique, middle, tables)
     return _Product.of(sizes, (clique[:middle], left), (clique[middle:], right), tables)
 
 
@@ -71,24 +75,79 @@ class _Product:
 
 
 @dataclass(frozen=True, eq=False)
-class _Indexed:
-    places: NDArray[np.intp]  # by table, then by cell of the clique
+class _Summed:
+    """Sums over the first variables leave few rows, of which products with small parts of R make the tables."""
+
+    shape: tuple[int, ...]  # of the clique
+    parts: Sequence["_Part"]
     size: int
 
     @classmethod
-    def of(cls, sizes: Sequence[int], clique: Variables, tables: Sequence[Variables]) -> "_Indexed":
+    def of(cls, sizes: Sequence[int], clique: Variables, middle: int, tables: Sequence[Variables]) -> "_Summed":
         starts = _offsets(sizes, tables)
-        return cls(
-            np.array([start + places(sizes, clique, t) for t, start in starts.items()]),
-            sum(cells(sizes, t) for t in tables),
-        )
+        alike: dict[tuple[Variables, Variables | None], list[Variables]] = {}
+        for table in tables:
+            first, second = (tuple(v for v in part if v in table) for part in (clique[:middle], clique[middle:]))
+            wide = second == clique[middle:] or cells(sizes, clique[middle:]) * cells(sizes, second) > LARGEST_SIDE
+            alike.setdefault((first, second if wide else None), []).append(table)
+        parts = [_Part.of(sizes, clique, middle, kept, own, starts) for kept, own in alike.items()]
+        return cls(tuple(sizes[v] for v in clique), parts, sum(cells(sizes, table) for table in tables))
 
     def answers(self, shares: Array) -> Array:
-        tiled = np.tile(shares.ravel(), len(self.places))
-        return np.bincount(self.places.ravel(), tiled, self.size).astype(np.float64, copy=False)
+        whole, found = shares.reshape(self.shape), np.empty(self.size)
+        for part in self.parts:
+            rows = whole.sum(axis=part.dropped) if part.dropped else whole
+            if part.right is not None:
+                rows = rows.reshape(-1, len(part.right)) @ part.right
+            found[part.targets] = rows.ravel()[part.places]
+        return found
 
     def spread(self, weights: Array) -> Array:
-        return np.asarray(weights[self.places].sum(axis=0))
+        whole = np.zeros(self.shape)
+        for part in self.parts:
+            rows = np.zeros(part.numbers)
+            rows[part.places] = weights[part.targets]
+            if part.right is not None:
+                rows = rows.reshape(-1, part.right.shape[1]) @ part.right.T
+            whole += rows.reshape([1 if axis in part.dropped else size for axis, size in enumerate(self.shape)])
+        return whole.ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Tables that need the same sums over the clique's variables."""
+
+    dropped: tuple[int, ...]  # axes that are summed over
+    right: Array | None  # for each row that is left; None if the sums are the tables
+    numbers: int  # of the sums, or of their products with `right`
+    places: NDArray[np.intp]  # of the tables' cells among these
+    targets: NDArray[np.intp]  # of the same cells among all tables' cells
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Sequence[int],
+        clique: Variables,
+        middle: int,
+        kept: tuple[Variables, Variables | None],
+        tables: Sequence[Variables],
+        starts: Mapping[Variables, int],
+    ) -> "_Part":
+        first, second = kept
+        targets = np.concatenate([starts[table] + np.arange(cells(sizes, table)) for table in tables])
+        if second is not None:
+            held = (*first, *second)
+            dropped = tuple(axis for axis, variable in enumerate(clique) if variable not in held)
+            found = [places(sizes, table, held) for table in tables]
+            return cls(dropped, None, cells(sizes, held), np.concatenate(found), targets)
+        dropped = tuple(axis for axis, variable in enumerate(clique[:middle]) if variable not in first)
+        behind = _side(clique[middle:], tables)
+        right, columns = _indicators(sizes, clique[middle:], behind), _offsets(sizes, behind)
+        found = [
+            places(sizes, table, first) * right.shape[1] + columns[own] + places(sizes, table, own)
+            for table, own in ((table, _inside(table, clique[middle:])) for table in tables)
+        ]
+        return cls(dropped, right, cells(sizes, first) * right.shape[1], np.concatenate(found), targets)
 
 
 def _product(left: Array, middle: Array, right: Array) -> Array:
@@ -108,7 +167,11 @@ def _middle(sizes: Sequence[int], clique: Variables) -> int:
 
 def _side(part: Variables, tables: Sequence[Variables]) -> list[Variables]:
     """The distinct parts of the tables that lie in a part of the clique."""
-    return list(dict.fromkeys(tuple(v for v in table if v in part) for table in tables))
+    return list(dict.fromkeys(_inside(table, part) for table in tables))
+
+
+def _inside(table: Variables, part: Variables) -> Variables:
+    return tuple(v for v in table if v in part)
 
 
 def _numbers(sizes: Sequence[int], part: Variables, asked: Sequence[Variables]) -> int:

@@ -81,9 +81,11 @@ class JunctionTree:
             if len(logs) > _TALL * self._shared[place]:
                 logs = np.asfortranarray(logs)  # numpy reduces many short rows one by one
             largest = logs.max(axis=0)
-            weights = np.exp(logs - largest)
+            weights = logs - largest
+            np.exp(weights, out=weights)
             summed = weights.sum(axis=0)
-            conditionals.append(weights / summed)
+            weights /= summed
+            conditionals.append(weights)
             message = largest + np.log(summed)
             if place:
                 gathered[self.parents[place]] = gathered[self.parents[place]] + message.take(self._above[place])
@@ -95,7 +97,9 @@ class JunctionTree:
         for place in range(1, len(self.cliques)):
             above = found[self.parents[place]]
             known = np.bincount(self._above[place], weights=above, minlength=self._shared[place])
-            found.append((conditionals[place] * known).ravel())
+            own = conditionals[place]
+            own *= known
+            found.append(own.ravel())
         return [own.reshape(potential.shape) for own, potential in zip(found, potentials, strict=True)]
 
 

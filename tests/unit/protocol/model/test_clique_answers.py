@@ -19,14 +19,17 @@ def summed(shares, table):
     return np.asarray(kept).ravel()
 
 
-@pytest.mark.parametrize("largest_side", [1 << 18, 0])
+# As one product, by sums and small products, and by sums alone.
+@pytest.mark.parametrize(("largest_side", "sum_"), [(1 << 18, 8), (1 << 18, 0), (0, 8)])
 @given(tables=TABLES, seed=st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=60)
-def test_answers_are_sums_and_spreading_is_their_transpose(largest_side, tables, seed):
+def test_answers_are_sums_and_spreading_is_their_transpose(largest_side, sum_, tables, seed):
     random = np.random.default_rng(seed)
     shares = random.random([SIZES[v] for v in CLIQUE])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LARGEST_SIDE", largest_side)
+        patch.setattr(module, "SUM", sum_)
+        patch.setattr(module, "ALWAYS_A_PRODUCT", 0)
         asked = clique_answers(SIZES, CLIQUE, tables)
     answers = asked.answers(shares)
     assert answers == pytest.approx(np.concatenate([summed(shares, table) for table in tables]))
