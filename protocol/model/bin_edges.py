@@ -15,10 +15,14 @@ from protocol.tables.marginal import Table
 _ROOT_BITS = 10  # binary places of the roots
 
 
-def bin_starts(grid: Table, variable: Variable, bins: int, rows: int) -> tuple[int, ...]:
-    """The codes of the grid with which the bins begin. The counts are estimated first, so that no noise makes edges."""
+def bin_starts(grid: Table, variable: Variable, bins: int, rows: int, beginnings: int) -> tuple[int, ...]:
+    """The codes of the grid with which the bins begin, all below `beginnings`.
+
+    The counts are estimated first, so that no noise makes edges.
+    """
     estimate = middle(possible_counts(grid, variable, rows), variable.ordered)[: variable.ordered]
-    return divided(np.rint(estimate).astype(np.int64).tolist(), bins)
+    joined = np.append(estimate[: beginnings - 1], estimate[beginnings - 1 :].sum())
+    return divided(np.rint(joined).astype(np.int64).tolist(), bins)
 
 
 def divided(counts: Sequence[int], bins: int) -> tuple[int, ...]:

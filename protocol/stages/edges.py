@@ -39,7 +39,7 @@ class BinEdges(PlannedPass):
         grids, rows = tuple(self.opened(terms, step, known, replies, sums)), terms.plan.total_rows
         variables, attributes = self.domain(terms).variables, asking(terms.agreed)
         edges = tuple(
-            (place, bin_starts(grid, variables[place], attributes[place].find or 1, rows))
+            (place, bin_starts(grid, variables[place], attributes[place].find or 1, rows, attributes[place].beginnings))
             for grid in grids
             for place in grid.variables
         )

@@ -67,8 +67,8 @@ def problem_of(schema: Schema, told: FoundEdges) -> str | None:
     for place, starts in told:
         attribute = expected[place]
         in_order = all(before < after for before, after in pairwise(starts))
-        if len(starts) != attribute.find or starts[0] or not in_order or starts[-1] >= attribute.categories:
-            return f"expected {attribute.find} rising places of a grid of {attribute.categories}, the first 0"
+        if len(starts) != attribute.find or starts[0] or not in_order or starts[-1] >= attribute.beginnings:
+            return f"expected {attribute.find} rising places below {attribute.beginnings} of a grid, the first 0"
     return None
 
 

@@ -49,7 +49,7 @@ def noisy(schema: Schema, values: Any, epsilon: float, random: Random) -> tuple[
 
 def found(values: Any, random: Random) -> Schema:
     grid, variable, _ = noisy(GRID, values, FOR_EDGES, random)
-    return with_edges(GRID, ((0, bin_starts(grid, variable, BINS, ROWS)),))
+    return with_edges(GRID, ((0, bin_starts(grid, variable, BINS, ROWS, GRID.attributes[0].beginnings)),))
 
 
 def quantiles(values: Any, random: Random) -> Schema:

@@ -102,6 +102,11 @@ class Numeric(Ranged):
         return (*(self.cuts[place] for place in starts), self.highest)
 
     @cached_property
+    def beginnings(self) -> int:
+        """How many of the bins joined ones can begin with: the highest value ends the last one, and begins none."""
+        return sum(cut < self.highest for cut in self.cuts[:-1])
+
+    @cached_property
     def grid(self) -> tuple[list[int], list[int]]:
         first = [math.ceil(cut / self.spacing) for cut in self.cuts[:-1]]
         ends = [*first[1:], math.floor(self.highest / self.spacing) + 1]

@@ -41,6 +41,14 @@ def test_every_division_has_so_many_bins_with_something_of_the_grid_in_each(coun
     )
 
 
+@pytest.mark.parametrize("beginnings", [9, 10])
+def test_no_bin_begins_where_none_may(beginnings: int) -> None:
+    counts = np.array([5, 5, 0, 0, 0, 0, 0, 0, 100, 9000])
+    starts = bin_starts(Table((0,), counts, 1e-6), Variable("x", 10, 0, ordered=10), 6, int(counts.sum()), beginnings)
+    assert len(starts) == 6
+    assert (starts[-1] == 9) == (beginnings == 10)
+
+
 def test_bins_lie_where_rows_lie_although_noise_is_everywhere() -> None:
     """15,000 rows in a tenth of the range: nearly all edges lie there, in each of three draws of the noise."""
     data = np.random.default_rng(1)
@@ -48,5 +56,5 @@ def test_bins_lie_where_rows_lie_although_noise_is_everywhere() -> None:
     for _ in range(3):
         noisy = rows + np.rint(data.laplace(0, 15, 150)).astype(np.int64)
         grid = Table((0,), np.append(noisy, 40), 2 * 15.0**2)
-        starts = bin_starts(grid, Variable("x", 151, 0, ordered=150), 12, 15_040)
+        starts = bin_starts(grid, Variable("x", 151, 0, ordered=150), 12, 15_040, 150)
         assert sum(75 < start < 105 for start in starts) >= 9

@@ -29,6 +29,20 @@ def driver(epsilon: object = 1, **wishes: Any) -> Driver:
     return Driver(terms, random_codes(SEARCHED, ROWS))
 
 
+def test_rows_heaped_at_the_highest_value_leave_edges_that_can_be_written() -> None:
+    terms = terms_of(SEARCHED, ROWS, NO_NOISE, **GUIDED)
+    heaped = [
+        [
+            np.full(rows, size - 1 - bool(one.missing), np.uint8)
+            for one, size in zip(SEARCHED.attributes, SEARCHED.sizes, strict=True)
+        ]
+        for rows in ROWS
+    ]
+    known = Driver(terms, heaped).finish().state.knowledge
+    assert with_edges(SEARCHED, known.edges) == published_terms(terms, known).schema
+    assert [starts[-1] for _, starts in known.edges] == [58, 39]
+
+
 # Price
 
 
@@ -105,7 +119,7 @@ def test_without_noise_the_edges_are_those_of_the_pooled_counts_and_later_tables
     assert known.grids[0].counts.tolist() == counts.tolist()
     (_, days), (_, cost) = known.edges
     assert (len(days), len(cost)) == (6, 5)
-    assert days == divided(counts.tolist(), 6)
+    assert days == divided([*counts[:58].tolist(), int(counts[58:].sum())], 6)  # no bin begins at the highest value
     found = published_terms(run.terms, known).schema
     binned = in_found_bins(SEARCHED, found, known.edges, rows)
     assert known.released
