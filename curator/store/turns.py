@@ -67,7 +67,7 @@ class Turns:
         together = [mine, *self._sharing(MOST_TOGETHER - 1)]
         try:
             carry_out(together)
-        except BaseException as error:
+        except BaseException as error:  # everybody learns it: nobody else would wake those who wait
             for one in together:
                 one.error = _repeated(error)  # also of what was refused: it may rest on what is not stored now
         finally:

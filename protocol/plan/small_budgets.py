@@ -40,32 +40,18 @@ def question(
     budgets: Budgets,
 ) -> Question | None:
     """The cheapest question with a dependable answer; None where it would cost too much, or could change nothing."""
-    bound = Fraction(math.floor(_extra_error(sizes, rows, budget, definition, shares_of_noise, budgets) * _GRID), _GRID)
+    covers = cover(sizes, "expected-error", budgets), single_views(sizes, budgets)
+    with_views, alone = (
+        _error_of_columns(one, rows, _variances(one, budget, definition, shares_of_noise)) for one in covers
+    )
+    # Columns alone leave out all dependence. As long as there is less of it than this, they have the smaller error.
+    bound = Fraction(math.floor(max(0.0, with_views - alone) * _GRID), _GRID)
     for thousandths in range(1, _MOST + 1):
         part = Fraction(thousandths, 1000)
         rate = definition.rate_of_number(budget * part, sensitivity(sizes))
         if 0 < _CERTAIN * math.sqrt(definition.variance(rate) * shares_of_noise) <= bound * rows < STRONG * rows:
             return Question(part, bound)
     return None
-
-
-def _extra_error(
-    sizes: Sequence[int],
-    rows: int,
-    budget: Fraction,
-    definition: PrivacyDefinition,
-    shares_of_noise: float,
-    budgets: Budgets,
-) -> float:
-    """How much larger a pair's error by noise in its single columns is with views than with columns alone.
-
-    Columns alone leave out all dependence. As long as there is less of it, they have the smaller error.
-    """
-    covers = cover(sizes, "expected-error", budgets), single_views(sizes, budgets)
-    with_views, alone = (
-        _error_of_columns(one, rows, _variances(one, budget, definition, shares_of_noise)) for one in covers
-    )
-    return max(0.0, with_views - alone)
 
 
 def _variances(counted: Cover, budget: Fraction, definition: PrivacyDefinition, shares_of_noise: float) -> list[float]:

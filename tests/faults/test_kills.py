@@ -5,6 +5,7 @@ What must hold after each is in `tests.faults.books`; deaths at every single eff
 
 import random
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -58,15 +59,20 @@ def restarted_and_finished(cluster, run):
     cluster.finishes(run)
 
 
+def killed_and_finished(cluster, victim, step, moment, **wishes):
+    trap = Trap(cluster, victim, step, moment)
+    run = cluster.begin(**wishes)
+    assert trap.sprung.wait(60)
+    cluster.proxy.clear()
+    restarted_and_finished(cluster, run)
+    return run
+
+
 @pytest.mark.parametrize(
     ("victim", "step", "moment"), mostly_exhaustive(generated(seed=1, count=21), range(0, len(STEPS), 3))
 )
 def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
-    trap = Trap(cluster, victim, step, moment)
-    run = cluster.begin()
-    assert trap.sprung.wait(60)
-    cluster.proxy.clear()
-    restarted_and_finished(cluster, run)
+    killed_and_finished(cluster, victim, step, moment)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +80,8 @@ def test_killed_at_the_boundary_of_a_step(cluster, victim, step, moment):
     mostly_exhaustive(BOUNDARIES, [BOUNDARIES.index(("jtree", "parameters", CURATOR, "after, but heard"))]),
 )
 def test_killed_at_the_boundary_of_a_step_of_any_method(cluster, method, step, victim, moment):
-    trap = Trap(cluster, victim, step, moment)
     wishes, steps = METHODS[method]
-    run = cluster.begin(method=method, update=None, **wishes)
-    assert trap.sprung.wait(60)
-    cluster.proxy.clear()
-    restarted_and_finished(cluster, run)
+    run = killed_and_finished(cluster, victim, step, moment, method=method, update=None, **wishes)
     assert {reply.step for reply in cluster.replies(run)} == set(steps)
 
 
@@ -117,15 +119,8 @@ def test_everybody_is_killed_at_once(cluster):
     ),
 )
 def test_killed_while_edges_of_bins_are_found_and_told(tmp_path, victim, step, moment):
-    cluster = Cluster(tmp_path / "cluster", (60, 40), SEARCHED)
-    try:
-        trap = Trap(cluster, victim, step, moment)
-        run = cluster.begin(method="guided", update=None, edges="1/10")
-        assert trap.sprung.wait(60)
-        cluster.proxy.clear()
-        restarted_and_finished(cluster, run)
-    finally:
-        cluster.close()
+    with closing(Cluster(tmp_path / "cluster", (60, 40), SEARCHED)) as own:
+        killed_and_finished(own, victim, step, moment, method="guided", update=None, edges="1/10")
 
 
 @pytest.mark.parametrize(
@@ -143,25 +138,14 @@ def test_killed_while_edges_of_bins_are_found_and_told(tmp_path, victim, step, m
 def test_killed_while_it_is_asked_how_strongly_columns_depend(tmp_path, monkeypatch, victim, step, moment):
     # Columns of one value: they are counted alone, and their model is fitted at once.
     monkeypatch.setattr("tests.faults.processes.random_codes", all_alike)
-    cluster = Cluster(tmp_path / "cluster", (9000, 8000), FIFTY)
-    try:
-        trap = Trap(cluster, victim, step, moment)
-        run = cluster.begin(method="guided", update=None, epsilon="2")
-        assert trap.sprung.wait(60)
-        cluster.proxy.clear()
-        restarted_and_finished(cluster, run)
-        assert "dependence" in {reply.step for reply in cluster.replies(run)}
-    finally:
-        cluster.close()
+    with closing(Cluster(tmp_path / "cluster", (9000, 8000), FIFTY)) as own:
+        run = killed_and_finished(own, victim, step, moment, method="guided", update=None, epsilon="2")
+        assert "dependence" in {reply.step for reply in own.replies(run)}
 
 
 @pytest.mark.parametrize(("victim", "step", "moment"), mostly_exhaustive(generated(seed=2, count=5), {1}))
 def test_killed_with_encrypted_sums(cluster, victim, step, moment):
-    trap = Trap(cluster, victim, step, moment)
-    run = cluster.begin(noise="selected")
-    assert trap.sprung.wait(60)
-    cluster.proxy.clear()
-    restarted_and_finished(cluster, run)
+    killed_and_finished(cluster, victim, step, moment, noise="selected")
 
 
 def test_a_home_is_served_by_one_process_and_free_again_when_that_is_killed(cluster):

@@ -178,6 +178,14 @@ def run_terms(run: str = "run-1", schema: Schema = BITS, rows: Sequence[int] = R
     return replace(terms, plan=plan)
 
 
+def killed_after(rounds: int, parties: Sequence[Party]) -> list[Party]:
+    """Everybody answers so many steps, is killed, and begins again."""
+    for _ in range(rounds):
+        for party in parties:
+            party.turns()
+    return [party.killed() for party in parties]
+
+
 def finish(fake: FakeCurator, parties: Sequence[Party], run: str, rounds: int = 60) -> None:
     """Everybody takes turns until the run is over."""
 

@@ -14,7 +14,7 @@ from tests.end_to_end.cluster import cluster
 from tests.end_to_end.service.test_runs import check_books
 from tests.support.curator import Desk
 from tests.support.fake_curator import FakeCurator
-from tests.support.party import finish, parties_of, run_terms
+from tests.support.party import finish, killed_after, parties_of, run_terms
 from tests.support.small_runs import BITS, FIFTY
 
 NAMES = ("Nord", "West")
@@ -62,11 +62,7 @@ def test_a_party_that_is_killed_after_the_question_answers_what_follows(tmp_path
     fake = FakeCurator()
     parties = parties_of(tmp_path, fake, schema=BITS)
     fake.start(run_terms(schema=BITS, **ASKING))
-    for _ in range(2):  # joining, dependence
-        for party in parties:
-            party.turns()
-    parties = [party.killed() for party in parties]
-    finish(fake, parties, "run-1")
+    finish(fake, killed_after(2, parties), "run-1")  # joining, dependence
     assert fake.runs["run-1"].status == "finished"
 
 

@@ -16,7 +16,7 @@ from tests.end_to_end.cluster import cluster
 from tests.end_to_end.service.test_runs import check_books
 from tests.support.curator import Desk
 from tests.support.fake_curator import FakeCurator
-from tests.support.party import finish, parties_of, run_terms
+from tests.support.party import finish, killed_after, parties_of, run_terms
 from tests.support.small_runs import SEARCHED
 
 NAMES = ("Nord", "West")
@@ -64,11 +64,7 @@ def test_a_party_that_is_killed_after_it_was_told_the_edges_counts_in_their_bins
     fake = FakeCurator()
     parties = parties_of(tmp_path, fake, schema=SEARCHED)
     fake.start(run_terms(schema=SEARCHED, **WISHES))
-    for _ in range(3):  # joining, edges, levels
-        for party in parties:
-            party.turns()
-    parties = [party.killed() for party in parties]
-    finish(fake, parties, "run-1")
+    finish(fake, killed_after(3, parties), "run-1")  # joining, edges, levels
     assert fake.runs["run-1"].status == "finished"
 
 

@@ -1,6 +1,8 @@
 """Turns at the store: what waits together is stored together, and whoever is refused disturbs nobody else."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,27 +92,30 @@ def test_a_change_that_the_database_cannot_take_undoes_all_and_everybody_learns_
     assert store.write(put("own c")) == "own c"
 
 
-def test_a_commit_that_fails_is_everybodys(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def full_disk(store: Store) -> Iterator[None]:
+    """No commit succeeds."""
+
     def full(_connection: Any) -> None:
         raise StoreUnavailable("the disk is full")
 
     event.listen(store.engine, "commit", full)
-    found = together(store, put("own a"), put("own b"))
-    assert [str(one) for one in found] == ["the disk is full"] * 2
+    yield
     event.remove(store.engine, "commit", full)
+
+
+def test_a_commit_that_fails_is_everybodys(store: Store) -> None:
+    with full_disk(store):
+        found = together(store, put("own a"), put("own b"))
+    assert [str(one) for one in found] == ["the disk is full"] * 2
     assert names(store) == set()
 
 
 def test_a_refusal_that_rests_on_what_is_not_stored_in_the_end_is_taken_back(store: Store) -> None:
     """Whoever is refused because of another one in its batch would stop for good, although that one was not stored."""
-
-    def full(_connection: Any) -> None:
-        raise StoreUnavailable("the disk is full")
-
-    event.listen(store.engine, "commit", full)
-    found = together(store, put("own a"), put("own a"))
+    with full_disk(store):
+        found = together(store, put("own a"), put("own a"))
     assert [str(one) for one in found] == ["the disk is full"] * 2
-    event.remove(store.engine, "commit", full)
 
 
 def test_a_full_disk_in_a_shared_transaction_is_not_taken_for_damage(store: Store) -> None:
