@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -52,7 +53,8 @@ def demonstration(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", Pat
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM)
             for left in processes_of(folder):
-                left.terminate()
+                with suppress(psutil.NoSuchProcess):  # it ends by itself at this moment
+                    left.terminate()
 
 
 def told(output: IO[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,19 +75,25 @@ class Program:
     def send(self, number: int) -> None:
         os.killpg(self.process.pid, number)
 
-    def stop(self, number: int = signal.SIGTERM) -> int:
-        """Its exit code; it is killed if it does not go by itself."""
+    def ask_to_stop(self, number: int = signal.SIGTERM) -> None:
         # A process that has been waited for has no group any more, and its number may be another's.
         if self.process.poll() is None:
-            self.send(signal.SIGCONT)
-            self.send(number)
-            try:
-                return self.process.wait(15)
-            except subprocess.TimeoutExpired:
-                self.send(signal.SIGKILL)
-                self.process.wait()
-                raise Missed(f"{self.name} did not stop by itself\n{self.tail()}") from None
-        return self.process.returncode
+            with suppress(ProcessLookupError):  # it ends by itself at this moment
+                self.send(signal.SIGCONT)
+                self.send(number)
+
+    def gone(self) -> int:
+        """Its exit code; it is killed if it does not go by itself."""
+        try:
+            return self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.ask_to_stop(signal.SIGKILL)
+            self.process.wait()
+            raise Missed(f"{self.name} did not stop by itself\n{self.tail()}") from None
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.ask_to_stop(number)
+        return self.gone()
 
 
 def wait(found: Callable[[], Any], what: str, *programs: Program, patience: float = PATIENCE) -> Any:
@@ -253,12 +259,10 @@ class Cluster:
         self.hang_up()
         stubborn = []
         for program in reversed(self.programs):
-            if program.process.poll() is None:
-                program.send(signal.SIGCONT)
-                program.send(signal.SIGTERM)
+            program.ask_to_stop()
         for program in reversed(self.programs):
             try:
-                program.stop()
+                program.gone()
             except Missed as error:
                 stubborn.append(str(error))
         assert not stubborn, "\n".join(stubborn)

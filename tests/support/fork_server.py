@@ -86,11 +86,15 @@ class ForkServer:
         self._channel.detach()
 
     def _bury(self, pidfd: int, pid: int, status: int) -> None:
-        _, ended = os.waitpid(pid, 0)
+        # Told before the process is waited for: until then its number is its own, and a signal to it does no harm.
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        os.write(status, str(code).encode())
+        os.close(status)
+        os.waitpid(pid, 0)
         self._selector.unregister(pidfd)
         os.close(pidfd)
-        os.write(status, str(os.waitstatus_to_exitcode(ended)).encode())
-        os.close(status)
 
 
 def main() -> int:
