@@ -85,9 +85,9 @@ def _broken() -> Iterator[Entry]:
     yield Entry("parts of noise that reckon with no insider", broken.parts_without_insiders, 5, 50)
     for rows, parties, privacy in UNDERSTATED:
         make = partial(totals.total, "distributed", privacy, True, PERSON, totals.Person(rows, parties))
-        yield Entry(f"3 rows at 2 parties, priced as {rows} at {parties}, {privacy}", make, 3, 50)
+        yield Entry(f"3 rows at 2 parties, priced as {rows} at {parties}, {privacy}", make, 6, 50)
     yield Entry("dependence of columns that a row moves by one", partial(dependence.number, "pure", True), 5, 50)
-    yield Entry("wavelet noise for a row in one level alone", partial(wavelets.wavelets, "pure", True), 3, 50)
+    yield Entry("wavelet noise for a row in one level alone", partial(wavelets.wavelets, "pure", True), 10, 50)
     yield Entry("Gaussian noise of a quarter of its deviation", broken.narrow_gaussian, 3, 50)
     yield Entry("noise on conditionals, as in PrivABN", papers.noisy_conditionals, 3, 50)
     yield Entry("parent sets kept without noise, as in PrivABN", papers.greedy_candidates, 3, 50)

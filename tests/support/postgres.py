@@ -35,7 +35,12 @@ def postgres_server() -> Iterator[str]:
         programs = Path(str(find_spec("pgserver").origin)).parent / "pginstall" / "bin"
         data = folder / "data"
         initdb = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "utf8", "--locale=C", "-N"]
-        subprocess.run(initdb, cwd=folder, user=user, check=True, stdout=subprocess.DEVNULL)
+        try:
+            subprocess.run(initdb, cwd=folder, user=user, check=True, stdout=subprocess.DEVNULL)
+        except PermissionError:
+            raise AssertionError(
+                f"{user} may not enter {programs}: clone into a folder that others may enter"
+            ) from None
         arguments = ["-D", data, "-k", folder, "-h", "", "-c", "shared_buffers=16MB", "-c", "max_connections=20"]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(
