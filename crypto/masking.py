@@ -6,25 +6,14 @@ It does not know what is masked, nor anything about the peers but their numbers.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from crypto.errors import BrokenSum, MalformedKey
+from crypto.errors import BrokenSum
 from crypto.paillier.public import STATISTICAL_BITS
 from crypto.randomness import Stream, derive_key
 
 TAG_BYTES = 16
-
-
-def agree(private: bytes, public: bytes) -> bytes:
-    """Compute the X25519 secret of two parties, from 32 private bytes of one and 32 public bytes of the other."""
-    try:
-        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
-    except ValueError as error:  # a wrong length, or a public key of small order, whose secret is all zero
-        raise MalformedKey(
-            "this exchange key is not valid: 32 bytes of an X25519 key are expected; ask its owner for the key again"
-        ) from error
 
 
 def pair_key(secret: bytes, context: bytes) -> bytes:

@@ -38,6 +38,20 @@ class ExchangeKey:
         """Return the secret itself. Store it where nobody else can read it."""
         return self._key.private_bytes_raw()
 
+    def agree(self, public: bytes) -> bytes:
+        """Compute the X25519 secret of both keys' owners. Raises MalformedKey if it would be no secret."""
+        _check_length(public)
+        try:
+            return self._key.exchange(X25519PublicKey.from_public_bytes(public))
+        except ValueError:  # with a point of small order, every secret is zero
+            raise MalformedKey(
+                "the exchange key is a point of small order, with which nothing is secret: its owner must make another"
+            ) from None
+
+
+# Any secret shows whether a public key is proper.
+_ANY_KEY = ExchangeKey(X25519PrivateKey.from_private_bytes(bytes(range(KEY_BYTES))))
+
 
 def info_for(run: str, step: str, sender: str, recipient: str) -> bytes:
     """Encode the place where sealed bytes belong. No two places share an encoding: every part carries its length."""
@@ -76,11 +90,7 @@ def check_sealed(sealed: bytes, size: int) -> None:
 
 def check_public(public: bytes) -> None:
     """Refuse an exchange key with which nothing is secret: of another length, or a point of small order."""
-    _check_length(public)
-    try:
-        X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(public))
-    except ValueError:
-        raise MalformedKey("the exchange key is a point of small order, with which nothing is secret") from None
+    _ANY_KEY.agree(public)
 
 
 def _check_length(key: bytes) -> None:

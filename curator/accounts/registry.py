@@ -9,9 +9,8 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from crypto.masking import agree
 from crypto.randomness import Stream
-from crypto.sealing import ExchangeKey
+from crypto.sealing import check_public
 from curator.accounts.offered import drop_offers, keep_offer, keep_schema, schema_text
 from curator.clock import Clock
 from curator.errors import Conflict, Forbidden, NotFound
@@ -266,7 +265,7 @@ def _refuse_known_key(db: Connection, signing_key: bytes) -> None:
 
 def _refuse_exchange_key(db: Connection, exchange_key: bytes) -> None:
     """Privacy: masks and seals made with such a key would be no secret, or another party's."""
-    agree(ExchangeKey.generate().to_bytes(), exchange_key)  # refuses keys of small order, such as all zeros
+    check_public(exchange_key)
     if db.execute(select(parties.c.name).where(parties.c.exchange_key == exchange_key)).first():
         raise Conflict("this exchange key belongs to a party already: every party makes keys of its own")
 

@@ -8,9 +8,9 @@ from math import comb
 from typing import get_args
 
 from crypto.errors import MalformedKey, NoiseOutOfReach
-from crypto.masking import agree as exchange
 from crypto.paillier.public import LARGEST_BITS, SMALLEST_BITS
-from crypto.signing import check_public
+from crypto.sealing import check_public as check_exchange
+from crypto.signing import check_public as check_signing
 from protocol.errors import CURATOR, PlanError, PriceError
 from protocol.network.limits import Limits
 from protocol.options import Update
@@ -35,7 +35,6 @@ MOST_CHARGES = 1 << 18  # members times variables: a method may have a step for 
 MOST_VARIABLES = 4096  # a number for each pair of them takes 128 MiB
 MOST_SETS = 25_000  # of three attributes: for 10^5 rows 2 s of work with two values each, 20 s with eight
 _SCORE_M = "score M picks pair by pair: it goes with method guided or update=turns, and they with it"
-_ANY_SECRET = bytes(31) + b"\x01"  # any secret shows whether a public key is proper
 
 
 def agree(plan: Plan, schema: Schema, smallest_key: int = SMALLEST_BITS, fewest: int = FEWEST_MEMBERS) -> Terms:
@@ -88,16 +87,14 @@ def _check_parties(plan: Plan, fewest: int) -> None:
             raise PlanError(
                 f"a party is called {CURATOR!r}: choose another name, because errors use this name for the curator"
             )
-        try:
-            check_public(member.signing_key)
-        except MalformedKey as error:
-            raise PlanError(f"the signing key of {member.name} is improper: {error}") from None
-        try:
-            exchange(_ANY_SECRET, member.exchange_key)
-        except MalformedKey:
-            raise PlanError(
-                f"the exchange key of {member.name} is improper: it keeps nothing secret, so the party needs a new key"
-            ) from None
+        for what, check, key in (
+            ("signing", check_signing, member.signing_key),
+            ("exchange", check_exchange, member.exchange_key),
+        ):
+            try:
+                check(key)
+            except MalformedKey as error:
+                raise PlanError(f"the {what} key of {member.name} is improper: {error}") from None
     if plan.insiders > len(names) - 1:
         raise PlanError(
             f"{plan.insiders} insiders among {len(names)} parties leave nobody to protect: at most {len(names) - 1}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from crypto.errors import CryptoError
-from crypto.masking import agree, pair_key
+from crypto.masking import pair_key
 from crypto.randomness import derive_key
 from crypto.sealing import ExchangeKey, info_for, open_sealed, seal
 from protocol.errors import CURATOR, FailedCheck
@@ -40,9 +40,8 @@ class PairKeys:
     @cached_property
     def _secrets(self) -> Mapping[int, bytes]:
         """The two secrets shared with each other party, worked out for the first pass and kept as long as `run_key`."""
-        own, run = self.identity.exchange.to_bytes(), self.run_key.to_bytes()
         return {
-            peer: agree(own, member.exchange_key) + agree(run, run_key)
+            peer: self.identity.exchange.agree(member.exchange_key) + self.run_key.agree(run_key)
             for peer, (member, run_key) in enumerate(zip(self.terms.plan.members, self.run_keys, strict=True))
             if peer != self.me
         }

@@ -182,8 +182,8 @@ def _delimiter(lines: Sequence[str], found: Dialect, columns: Collection[str]) -
 
 def _quote(lines: Sequence[str], found: Dialect) -> str:
     """Return the sign around fields: double quotes, unless single ones or none explain the rows better."""
-    if _quoted_lines(lines, found, "'") * 2 > len(lines) and not any('"' in line for line in lines):
-        return "'"
+    if not any('"' in line for line in lines):
+        return "'" if _quoted_lines(lines, found, "'") * 2 > len(lines) else '"'
     is_plain = not _quoted_lines(lines, found, '"') and _fits(lines, replace(found, quote=""))
     return "" if is_plain and not _fits(lines, found) else '"'
 
@@ -192,7 +192,7 @@ def _quoted_lines(lines: Sequence[str], found: Dialect, quote: str) -> int:
     """Count the lines with a field that this sign surrounds."""
     between = re.escape(found.delimiter)
     field = re.compile(rf"(?:^|{between}){quote}[^{quote}]*{quote}(?:{between}|[\r\n]*$)")
-    return sum(bool(field.search(line)) for line in lines)
+    return sum(quote in line and bool(field.search(line)) for line in lines)
 
 
 def _fits(lines: Sequence[str], dialect: Dialect) -> bool:
@@ -213,11 +213,12 @@ def _decimal(source: str, lines: Sequence[str], found: Dialect, numbers: Collect
     for row in rows:
         for place in places:
             text = row[place] if place < len(row) else ""
-            if _THOUSANDS.fullmatch(text):
-                doubtful = header[place]
-            elif _COMMA_NUMBER.fullmatch(text):
-                commas += 1
-            elif _POINT_NUMBER.fullmatch(text):
+            if "," in text:
+                if _THOUSANDS.fullmatch(text):
+                    doubtful = header[place]
+                elif _COMMA_NUMBER.fullmatch(text):
+                    commas += 1
+            elif "." in text and _POINT_NUMBER.fullmatch(text):
                 points += 1
     if doubtful is not None and not commas and not points:
         raise DataError(

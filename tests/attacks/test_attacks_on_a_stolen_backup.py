@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crypto.masking import agree, mask_words, pair_key
+from crypto.masking import mask_words, pair_key
 from crypto.sealing import ExchangeKey
 from party.books.ledger import Ledger
 from party.home import backup
@@ -113,9 +113,9 @@ def test_masks_from_lasting_keys_are_read_out_of_a_backup(
     fake: FakeCurator, parties: list[Party], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def from_lasting_keys(pairs: PairKeys, context: bytes) -> dict[int, bytes]:
-        private, bound = pairs.identity.exchange.to_bytes(), pairs.terms.plan_hash.encode() + b"|" + context
+        own, bound = pairs.identity.exchange, pairs.terms.plan_hash.encode() + b"|" + context
         members = enumerate(pairs.terms.plan.members)
-        return {k: pair_key(agree(private, one.exchange_key), bound) for k, one in members if k != pairs.me}
+        return {k: pair_key(own.agree(one.exchange_key), bound) for k, one in members if k != pairs.me}
 
     monkeypatch.setattr(PairKeys, "__call__", from_lasting_keys)
     travelled = told(fake, parties, None)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from gmpy2 import mpz
 
-from crypto.errors import BrokenSum, MalformedKey
-from crypto.masking import agree, hide, mask_residues, mask_words, pair_key, reveal
+from crypto.errors import BrokenSum
+from crypto.masking import hide, mask_residues, mask_words, pair_key, reveal
 
 N = mpz(2) ** 521 - 1
 
@@ -16,32 +15,6 @@ def pairs(parties: int, context: bytes = b"run, step") -> list[dict[int, bytes]]
         return pair_key(bytes([min(one, other), max(one, other)]) * 16, context)
 
     return [{peer: key(me, peer) for peer in range(parties) if peer != me} for me in range(parties)]
-
-
-def raw_public(private: bytes) -> bytes:
-    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
-
-
-def test_both_ends_agree() -> None:
-    alice, bob = bytes(range(32)), bytes(range(1, 33))
-    assert agree(alice, raw_public(bob)) == agree(bob, raw_public(alice))
-
-
-def test_agreement_by_the_vector_of_rfc_7748() -> None:
-    scalar = bytes.fromhex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4")
-    point = bytes.fromhex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c")
-    assert agree(scalar, point).hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
-
-
-@pytest.mark.parametrize("public", [bytes(32), b"\x01" + bytes(31), bytes(31)], ids=["zero", "order 4", "short"])
-def test_improper_public_key_is_refused(public: bytes) -> None:
-    with pytest.raises(MalformedKey, match="X25519"):
-        agree(bytes(range(32)), public)
-
-
-def test_short_private_key_is_refused() -> None:
-    with pytest.raises(MalformedKey):
-        agree(bytes(31), raw_public(bytes(range(32))))
 
 
 @pytest.mark.parametrize("parties", [2, 3, 7])

@@ -1,7 +1,7 @@
 import pytest
 
 from crypto.errors import BrokenSeal, MalformedKey
-from crypto.sealing import ExchangeKey, info_for, open_sealed, seal
+from crypto.sealing import ExchangeKey, check_public, info_for, open_sealed, seal
 
 BOB = ExchangeKey.from_bytes(bytes(range(32)))
 PLACE = ("run 7", "group-key", "alice", "bob")
@@ -88,3 +88,26 @@ def test_generated_keys_differ_and_do_not_print():
     assert one.to_bytes() != other.to_bytes()
     assert one.to_bytes().hex() not in repr(one)
     assert ExchangeKey.from_bytes(one.to_bytes()).public == one.public
+
+
+def test_both_ends_agree():
+    alice = ExchangeKey.generate()
+    assert alice.agree(BOB.public) == BOB.agree(alice.public)
+
+
+def test_agreement_by_the_vector_of_rfc_7748():
+    scalar = bytes.fromhex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4")
+    point = bytes.fromhex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c")
+    agreed = ExchangeKey.from_bytes(scalar).agree(point)
+    assert agreed.hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
+
+
+@pytest.mark.parametrize(
+    ("public", "told"),
+    [(bytes(32), "small order"), (b"\x01" + bytes(31), "small order"), (bytes(31), "32 bytes")],
+    ids=["zero", "order 4", "short"],
+)
+def test_an_improper_public_key_is_refused(public, told):
+    for refused in (BOB.agree, check_public):
+        with pytest.raises(MalformedKey, match=told):
+            refused(public)

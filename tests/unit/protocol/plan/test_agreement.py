@@ -64,8 +64,9 @@ def test_keys_are_unique(field):
 def test_exchange_keys_of_small_order_are_refused_before_anybody_pays(low_order):
     first, second, third = (plan := plan_of(noise="distributed")).members
     improper = (first, second, third.model_copy(update={"exchange_key": low_order}))
-    text = "the exchange key of party-3 is improper: it keeps nothing secret, so the party needs a new key"
-    assert refusal(changed(plan, members=improper)) == text
+    refused = refusal(changed(plan, members=improper))
+    assert refused.startswith("the exchange key of party-3 is improper: ")
+    assert "small order" in refused
 
 
 def test_a_party_joins_under_its_own_keys_only():
