@@ -23,7 +23,8 @@ _SERVING = (
     "curator.operator.commands",
     "curator.operator.client",
     "party.service",
-)  # imported when needed
+    "pyarrow.csv",
+)  # imported when needed, and the reader of delimited text, which takes long to import
 
 Main = Callable[[], int]
 
