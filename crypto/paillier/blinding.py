@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crypto.errors import BrokenSum, NoiseOutOfReach, Reused
 from crypto.paillier.packing import Packing
 from crypto.paillier.public import STATISTICAL_BITS, PublicKey
-from crypto.paillier.slot_powers import SlotPowers, cheapest_step
+from crypto.paillier.slot_powers import Base, SlotPowers, cheapest_step
 from crypto.randomness import Stream, on_fork
 
 
@@ -27,14 +27,12 @@ class Rerandomisers:
     """
 
     def __init__(self, key: PublicKey, encrypted_bit: mpz, stream: Stream, expected: int) -> None:
-        self.encrypted_bit = encrypted_bit
+        self.bit = Base(encrypted_bit, key.n_squared)
         bits = key.bits + STATISTICAL_BITS
         self.step = cheapest_step(bits, expected)
         self.slots = -(-bits // self.step)
-        base = gmpy2.powmod(encrypted_bit, key.n, key.n_squared)
-        self._powers = SlotPowers(
-            base, key.n_squared, step=self.step, slots=self.slots, planes=self.step, uses=expected
-        )
+        base = Base(gmpy2.powmod(encrypted_bit, key.n, key.n_squared), key.n_squared)
+        self._powers = SlotPowers(base, step=self.step, slots=self.slots, planes=self.step, uses=expected)
         self._stream = stream
 
     def draw(self, count: int) -> list[mpz]:
@@ -72,7 +70,8 @@ class BlindedNoise:
 class Blinder:
     """A party's tables for its encrypted bit E = Enc(u'), sized for about `expected` ciphertexts.
 
-    The `rerandomisers` of the same E serve sums of any slot width. Without them, new ones are made here.
+    The `rerandomisers` of the same E serve sums of any slot width, and keep what sums of one width share. Without them,
+    new ones are made here.
     """
 
     def __init__(
@@ -89,20 +88,19 @@ class Blinder:
         if noise_bound.bit_length() >= packing.slot_bits:
             raise NoiseOutOfReach(f"noise up to {noise_bound} does not fit slots of {packing.slot_bits} bits")
         self._rerandomisers = rerandomisers or Rerandomisers(key, encrypted_bit, stream, expected)
-        if self._rerandomisers.encrypted_bit != encrypted_bit:
+        if self._rerandomisers.bit.number != encrypted_bit:
             raise Reused("the re-randomisers belong to another encrypted bit and would not hide noise; make new ones")
         # Digits are eta + bound, which is not negative. Only eta = bound, and only if the bound is a power of two,
         # takes one more plane; the samplers reach their bound with probability below 2^-128.
         self._powers = SlotPowers(
-            encrypted_bit,
-            key.n_squared,
+            self._rerandomisers.bit,
             step=packing.slot_bits,
             slots=packing.slots,
             planes=max(1, (2 * noise_bound - 1).bit_length()),
-            uses=expected,
+            uses=expected + 1,
         )
-        lift = sum((mpz(noise_bound) << (packing.slot_bits * slot) for slot in range(packing.slots)), mpz(0))
-        self._unlift = gmpy2.invert(gmpy2.powmod(encrypted_bit, lift, key.n_squared), key.n_squared)
+        (lift,) = self._powers.powers(np.full((1, packing.slots), noise_bound))
+        self._unlift = gmpy2.invert(lift, key.n_squared)
 
     def blind(self, noise: NDArray[np.int64]) -> BlindedNoise:
         """Compute the part of a contribution that does not need the values."""

@@ -15,15 +15,30 @@ from numpy.typing import NDArray
 _LARGEST_GROUP = 12  # tables of 4096 numbers
 
 
+class Base:
+    """A number and its powers at the places of digits, which all tables for digits as far apart share."""
+
+    def __init__(self, number: mpz, modulus: mpz) -> None:
+        self.number, self.modulus = number, modulus
+        self._teeth: dict[int, list[mpz]] = {}  # by step
+
+    def teeth(self, step: int, slots: int) -> list[mpz]:
+        """Return number^(2^(step j)) for every slot j."""
+        found = self._teeth.setdefault(step, [self.number % self.modulus])
+        while len(found) < slots:
+            found.append(gmpy2.powmod(found[-1], 1 << step, self.modulus))
+        return found[:slots]
+
+
 class SlotPowers:
     """Tables for digits of `planes` bits in `slots` places, `step` bits apart, sized for about `uses` powers."""
 
-    def __init__(self, base: mpz, modulus: mpz, *, step: int, slots: int, planes: int, uses: int) -> None:
-        self._modulus = modulus
+    def __init__(self, base: Base, *, step: int, slots: int, planes: int, uses: int) -> None:
+        self._modulus = base.modulus
         self._planes = planes
         group = cheapest_group(slots, planes, uses)
-        teeth = _teeth(base, modulus, step, slots)
-        self._tables = [_products(teeth[start : start + group], modulus) for start in range(0, slots, group)]
+        teeth = base.teeth(step, slots)
+        self._tables = [_products(teeth[start : start + group], self._modulus) for start in range(0, slots, group)]
         self._weights = np.int64(1) << np.arange(group)
         self._padding = len(self._tables) * group - slots
 
@@ -67,14 +82,6 @@ def _multiplications(slots: int, planes: int, uses: int, group: int) -> int:
     full, rest = divmod(slots, group)
     tables = (full << group) + (1 << rest if rest else 0)
     return tables + uses * planes * (full + bool(rest) + 1)
-
-
-def _teeth(base: mpz, modulus: mpz, step: int, slots: int) -> list[mpz]:
-    """Compute base^(2^(step j)) for every slot j."""
-    teeth = [base % modulus]
-    while len(teeth) < slots:
-        teeth.append(gmpy2.powmod(teeth[-1], 1 << step, modulus))
-    return teeth
 
 
 def _products(teeth: list[mpz], modulus: mpz) -> list[mpz]:

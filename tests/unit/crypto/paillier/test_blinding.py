@@ -106,7 +106,7 @@ def test_factors_encrypt_zero(small_secret: SecretKey) -> None:
 def test_the_same_tables_serve_sums_of_different_widths_for_one_bit(small_secret: SecretKey) -> None:
     key, stream, found = small_secret.public, Stream.system(), rerandomisers_of(small_secret)
     for packing in (Packing(512, 9), Packing(512, 17)):
-        blinder = Blinder(key, found.encrypted_bit, packing, 5, 1, stream, found)
+        blinder = Blinder(key, found.bit.number, packing, 5, 1, stream, found)
         sent = blinder.contribution(np.array([2]), blinder.blind(np.array([-4])), [mpz(0)])
         assert packing.unpack(small_secret.decrypt(sent), 1).tolist() == [-2]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
-from crypto.paillier.slot_powers import SlotPowers, cheapest_group, cheapest_step
+from crypto.paillier.slot_powers import Base, SlotPowers, cheapest_group, cheapest_step
 
 MODULUS = mpz(2) ** 127 - 1
 
@@ -13,15 +13,23 @@ MODULUS = mpz(2) ** 127 - 1
 @pytest.mark.parametrize("uses", [1, 10, 1000, 100_000])
 @pytest.mark.parametrize(("step", "slots", "planes"), [(5, 1, 3), (7, 13, 4), (17, 26, 12)])
 def test_powers_are_those_of_the_packed_exponent(uses: int, step: int, slots: int, planes: int) -> None:
-    powers = SlotPowers(mpz(3), MODULUS, step=step, slots=slots, planes=planes, uses=uses)
+    powers = SlotPowers(Base(mpz(3), MODULUS), step=step, slots=slots, planes=planes, uses=uses)
     digits = np.random.default_rng(uses).integers(0, 1 << planes, size=(3, slots))
     digits[1], digits[2] = 0, (1 << planes) - 1
     exponents = [sum(int(d) << (step * j) for j, d in enumerate(row)) for row in digits]
     assert powers.powers(digits) == [gmpy2.powmod(3, exponent, MODULUS) for exponent in exponents]
 
 
+def test_places_of_one_step_are_worked_out_once() -> None:
+    base = Base(mpz(3), MODULUS)
+    few, other, many = base.teeth(7, 5), base.teeth(8, 5), base.teeth(7, 13)
+    assert all(one is again for one, again in zip(few, many, strict=False))
+    assert many == [gmpy2.powmod(3, 1 << 7 * place, MODULUS) for place in range(13)]
+    assert other == [gmpy2.powmod(3, 1 << 8 * place, MODULUS) for place in range(5)]
+
+
 def test_digit_beyond_the_ordinary_planes_is_still_right() -> None:
-    powers = SlotPowers(mpz(3), MODULUS, step=8, slots=2, planes=4, uses=5)
+    powers = SlotPowers(Base(mpz(3), MODULUS), step=8, slots=2, planes=4, uses=5)
     assert powers.powers(np.array([[16, 1]])) == [gmpy2.powmod(3, 16 + 256, MODULUS)]
 
 
