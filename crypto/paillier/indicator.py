@@ -21,6 +21,7 @@ from crypto.paillier.public import (
     STATISTICAL_BITS,
     TRIAL_DIVISION,
     PublicKey,
+    are_units,
     check_ciphertexts,
     ciphertexts_to_bytes,
     encrypt,
@@ -235,8 +236,8 @@ def _check_numbers(key: PublicKey, indicator: Indicator) -> None:
         raise WrongProof(f"the indicator does not bring {REPETITIONS} proofs per ciphertext; stop the run")
     commitments = [commitment for proof in indicator.proofs for commitment in proof.commitments]
     check_ciphertexts(key, [*indicator.ciphertexts, *commitments])
-    answers = [answer for proof in indicator.proofs for answer in proof.answers]
-    if any(not 0 < number < key.n or gmpy2.gcd(number, key.n) != 1 for number in [indicator.opening, *answers]):
+    numbers = [indicator.opening, *(answer for proof in indicator.proofs for answer in proof.answers)]
+    if not all(0 < number < key.n for number in numbers) or not are_units(key, numbers):
         raise WrongProof("the indicator's proof holds a number that no honest prover sends; stop the run")
 
 

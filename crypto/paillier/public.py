@@ -7,7 +7,7 @@ that wraps silently, so values cross between the two kinds only as bytes (`crypt
 `crypto.masking`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -113,16 +113,19 @@ def ciphertexts_from_bytes(key: PublicKey, data: bytes, count: int) -> list[mpz]
     return ciphertexts
 
 
-def check_ciphertexts(key: PublicKey, ciphertexts: Sequence[mpz]) -> None:
-    """Check that every ciphertext lies in (0, n^2) and is coprime to n.
-
-    One gcd of the product checks all; single gcds follow only to name a culprit.
-    """
+def are_units(key: PublicKey, numbers: Iterable[mpz]) -> bool:
+    """Whether every number is coprime to n. One gcd of their product takes far less time than one for each."""
     product = mpz(1)
+    for number in numbers:
+        product = product * number % key.n
+    return bool(gmpy2.gcd(product, key.n) == 1)
+
+
+def check_ciphertexts(key: PublicKey, ciphertexts: Sequence[mpz]) -> None:
+    """Check that every ciphertext lies in (0, n^2) and is coprime to n. Single gcds only serve to name a culprit."""
     for position, ciphertext in enumerate(ciphertexts):
         if not 0 < ciphertext < key.n_squared:
             raise MalformedCiphertext(f"ciphertext {position} lies outside 1 .. n^2 - 1; ask its sender again")
-        product = product * ciphertext % key.n
-    if gmpy2.gcd(product, key.n) != 1:
+    if not are_units(key, ciphertexts):
         culprit = next(i for i, ciphertext in enumerate(ciphertexts) if gmpy2.gcd(ciphertext, key.n) != 1)
         raise MalformedCiphertext(f"ciphertext {culprit} shares a factor with n; ask its sender again")
