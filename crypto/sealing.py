@@ -45,7 +45,7 @@ class ExchangeKey:
             return self._key.exchange(X25519PublicKey.from_public_bytes(public))
         except ValueError:  # with a point of small order, every secret is zero
             raise MalformedKey(
-                "the exchange key is a point of small order, with which nothing is secret: its owner must make another"
+                "the exchange key is a point of small order, with which nothing is secret: another is needed"
             ) from None
 
 

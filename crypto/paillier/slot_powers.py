@@ -24,9 +24,10 @@ class Base:
 
     def teeth(self, step: int, slots: int) -> list[mpz]:
         """Return number^(2^(step j)) for every slot j."""
-        found = self._teeth.setdefault(step, [self.number % self.modulus])
+        found = [*self._teeth.get(step, [self.number % self.modulus])]
         while len(found) < slots:
             found.append(gmpy2.powmod(found[-1], 1 << step, self.modulus))
+        self._teeth[step] = found  # set whole, so that another thread never finds half a list
         return found[:slots]
 
 
