@@ -68,32 +68,26 @@ class BlindedNoise:
 
 
 class Blinder:
-    """A party's tables for its encrypted bit E = Enc(u'), sized for about `expected` ciphertexts.
+    """A party's tables for one sum under its encrypted bit E = Enc(u'), sized for about `expected` ciphertexts.
 
-    The `rerandomisers` of the same E serve sums of any slot width, and keep what sums of one width share. Without them,
-    new ones are made here.
+    The `rerandomisers` of E serve all sums of a run, and keep what sums of one slot width share.
     """
 
     def __init__(
         self,
         key: PublicKey,
-        encrypted_bit: mpz,
         packing: Packing,
         noise_bound: int,
         expected: int,
-        stream: Stream,
-        rerandomisers: Rerandomisers | None = None,
+        rerandomisers: Rerandomisers,
     ) -> None:
-        self._key, self._packing, self._bound = key, packing, noise_bound
+        self._key, self._packing, self._bound, self._rerandomisers = key, packing, noise_bound, rerandomisers
         if noise_bound.bit_length() >= packing.slot_bits:
             raise NoiseOutOfReach(f"noise up to {noise_bound} does not fit slots of {packing.slot_bits} bits")
-        self._rerandomisers = rerandomisers or Rerandomisers(key, encrypted_bit, stream, expected)
-        if self._rerandomisers.bit.number != encrypted_bit:
-            raise Reused("the re-randomisers belong to another encrypted bit and would not hide noise; make new ones")
         # Digits are eta + bound, which is not negative. Only eta = bound, and only if the bound is a power of two,
         # takes one more plane; the samplers reach their bound with probability below 2^-128.
         self._powers = SlotPowers(
-            self._rerandomisers.bit,
+            rerandomisers.bit,
             step=packing.slot_bits,
             slots=packing.slots,
             planes=max(1, (2 * noise_bound - 1).bit_length()),

@@ -16,19 +16,20 @@ _LARGEST_GROUP = 12  # tables of 4096 numbers
 
 
 class Base:
-    """A number and its powers at the places of digits, which all tables for digits as far apart share."""
+    """A number and its powers at the places of digits, which all tables for the same places share."""
 
     def __init__(self, number: mpz, modulus: mpz) -> None:
-        self.number, self.modulus = number, modulus
-        self._teeth: dict[int, list[mpz]] = {}  # by step
+        self.number, self.modulus = number % modulus, modulus
+        self._teeth: dict[tuple[int, int], list[mpz]] = {}
 
     def teeth(self, step: int, slots: int) -> list[mpz]:
         """Return number^(2^(step j)) for every slot j."""
-        found = [*self._teeth.get(step, [self.number % self.modulus])]
-        while len(found) < slots:
-            found.append(gmpy2.powmod(found[-1], 1 << step, self.modulus))
-        self._teeth[step] = found  # set whole, so that another thread never finds half a list
-        return found[:slots]
+        if (step, slots) not in self._teeth:
+            found = [self.number]
+            while len(found) < slots:
+                found.append(gmpy2.powmod(found[-1], 1 << step, self.modulus))
+            self._teeth[step, slots] = found
+        return self._teeth[step, slots]
 
 
 class SlotPowers:

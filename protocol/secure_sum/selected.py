@@ -57,7 +57,7 @@ def selected_sums(pairs: PairKeys, share: bytes, keys: Keys, stream: Stream) -> 
     rerandomisers = Rerandomisers(public, bit, stream.child("re-randomisers"), _EXPECTED_CIPHERTEXTS)
     mode = plan.noise_mode
     assert isinstance(mode, Selected)
-    return SelectedSums(mode, pairs, me, public, bit, binding, rerandomisers)
+    return SelectedSums(mode, pairs, me, public, binding, rerandomisers)
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,8 @@ class SelectedSums:
     pair_keys: PairKeys
     me: int
     public: PublicKey = field(repr=False)
-    bit: mpz = field(repr=False)  # Enc(u'_me)
     binding: bytes = field(repr=False)  # binds the masks to the group key and the indicator
-    rerandomisers: Rerandomisers = field(repr=False)
+    rerandomisers: Rerandomisers = field(repr=False)  # of this party's encrypted bit
 
     def contribute(self, layout: Layout, values: Vector, context: bytes, stream: Stream) -> Contributed:
         keys = self.pair_keys(context + self.binding)
@@ -79,7 +78,7 @@ class SelectedSums:
         slots = self.mode.packing(layout)
         count = slots.ciphertexts(layout.size)
         bound = max(self.mode.definition.bound(rate) for rate in set(layout.rates))
-        blinder = Blinder(self.public, self.bit, slots, bound, count, stream, self.rerandomisers)
+        blinder = Blinder(self.public, slots, bound, count, self.rerandomisers)
         noise = blinder.blind(self.mode.own_noise(layout, stream))
         masks = mask_residues(keys, self.me, count, self.public.n)
         return Contributed(ciphertexts_to_bytes(self.public, blinder.contribution(values, noise, masks)), tags_of(keys))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from crypto.errors import BrokenSum, WrongProof
 from crypto.masking import mask_residues, pair_key
 from crypto.paillier import indicator
-from crypto.paillier.blinding import Blinder
 from crypto.paillier.indicator import BitProof, Indicator, check_indicator, prove_indicator
 from crypto.paillier.modulus import check_modulus, prove_modulus
 from crypto.paillier.packing import Packing
@@ -21,6 +20,7 @@ from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.sampling.laplace import discrete_laplace, laplace_bound
 from tests.support.bad_modulus import BadModulus, bad_modulus
+from tests.support.blinders import blinder_of
 
 ALPHA = Fraction(1, 20)
 BOUND = laplace_bound(ALPHA)
@@ -58,7 +58,7 @@ def test_without_the_proof_a_bad_modulus_reads_the_noise_of_all(bad: BadModulus)
     sent = []
     for me, bit in enumerate(shown.ciphertexts):
         pairs = {peer: pair_key(bytes([min(me, peer), max(me, peer)]), b"step") for peer in range(3) if peer != me}
-        blinder = Blinder(key, bit, PACKING, BOUND, 1, stream)
+        blinder = blinder_of(key, bit, PACKING, BOUND, 1, stream)
         sent += blinder.contribution(VALUES[me], blinder.blind(noise[me]), mask_residues(pairs, me, 1, key.n))
     read = [read_noise(bad, shown.ciphertexts, contribution) for contribution in sent]
     assert [place for place, _ in read] == [0, 1, 2]

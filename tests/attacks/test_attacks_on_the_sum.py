@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from crypto.errors import BrokenSum, Reused
 from crypto.masking import mask_residues, pair_key
-from crypto.paillier.blinding import Blinder, Rerandomisers
+from crypto.paillier.blinding import Rerandomisers
 from crypto.paillier.indicator import make_indicator
 from crypto.paillier.packing import Packing
 from crypto.paillier.public import encrypt, multiply, random_unit
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.sampling.laplace import discrete_laplace, laplace_bound
+from tests.support.blinders import blinder_of
 
 ALPHA = Fraction(1, 20)
 CONTEXT = b"a plan, its run and its shares"
@@ -42,7 +43,7 @@ def contributions(
     key, stream = secret.public, Stream.system()
     sent, noise = [], discrete_laplace(ALPHA, values.size, stream).reshape(values.shape)
     for row, eta, mask, bit in zip(values, noise, masks, bits, strict=True):
-        blinder = Blinder(key, encrypt(key, bit, random_unit(key, stream)), PACKING, BOUND, COUNT, stream)
+        blinder = blinder_of(key, encrypt(key, bit, random_unit(key, stream)), PACKING, BOUND, COUNT, stream)
         sent.append(blinder.contribution(row, blinder.blind(eta), mask))
     return sent, noise
 
@@ -133,7 +134,7 @@ class TestBarePowerOfTheEncryptedBit:
         key, stream = small_secret.public, Stream.system()
         bits = [encrypt(key, bit, random_unit(key, stream)) for bit in (0, 1, 0)]
         packing = Packing(125, 60)  # one value per ciphertext
-        blinder = Blinder(key, bits[1], packing, BOUND, 20, stream)
+        blinder = blinder_of(key, bits[1], packing, BOUND, 20, stream)
         noise = discrete_laplace(ALPHA, 20, stream)
         zeros = np.zeros(20, dtype=np.int64)
         sent = blinder.contribution(zeros, blinder.blind(noise), [mpz(0)] * 20)
@@ -175,7 +176,7 @@ class TestLegendreSymbolsOfTheRandomness:
     def test_our_base_shows_nothing(self, small_secret: SecretKey) -> None:
         key, stream = small_secret.public, Stream.system()
         bit, noise = self.odd_one(small_secret), discrete_laplace(ALPHA, self.SENT, stream)
-        blinder = Blinder(key, bit, Packing(125, 60), BOUND, self.SENT, stream)
+        blinder = blinder_of(key, bit, Packing(125, 60), BOUND, self.SENT, stream)
         sent = blinder.blind(noise).spend()
         assert self.guesses(small_secret, sent, noise) in self.CHANCE
 
@@ -201,7 +202,7 @@ class TestRerandomiserUsedTwice:
 
     def test_blinded_noise_refuses_other_values(self, small_secret: SecretKey) -> None:
         key, stream = small_secret.public, Stream.system()
-        blinder = Blinder(key, encrypt(key, 1, random_unit(key, stream)), PACKING, BOUND, 1, stream)
+        blinder = blinder_of(key, encrypt(key, 1, random_unit(key, stream)), PACKING, BOUND, 1, stream)
         noise = blinder.blind(np.array([3]))
         blinder.contribution(np.array([812]), noise, [mpz(0)])
         with pytest.raises(Reused):

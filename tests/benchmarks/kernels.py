@@ -20,7 +20,6 @@ from pathlib import Path
 import gmpy2
 import numpy as np
 
-from crypto.paillier.blinding import Blinder
 from crypto.paillier.packing import Packing
 from crypto.paillier.public import PublicKey
 from crypto.randomness import Stream
@@ -28,6 +27,7 @@ from crypto.sampling.laplace import discrete_laplace, laplace_bound
 from protocol.model.systematic_sampling import cumulative_shares, systematic
 from protocol.tables.counting import Rows
 from protocol.tables.domain import Domain
+from tests.support.blinders import blinder_of
 
 NO_COUNTER = "instructions are not counted: valgrind is missing (Debian: apt-get install valgrind)"
 _ROWS, _CELLS, _TOTAL, _ALPHA = 20_000, 200, 10_000, Fraction(1, 20)
@@ -55,7 +55,7 @@ def _encrypting() -> Callable[[], object]:
     count = packing.ciphertexts(_CELLS)
     values, masks = np.full(_CELLS, _TOTAL // _CELLS), [0] * count
     bit = gmpy2.powmod(2, stream.bits(2000), key.n_squared)
-    blinder = Blinder(key, bit, packing, laplace_bound(_ALPHA), count, stream)
+    blinder = blinder_of(key, bit, packing, laplace_bound(_ALPHA), count, stream)
 
     def act() -> object:
         return blinder.contribution(values, blinder.blind(discrete_laplace(_ALPHA, _CELLS, stream)), masks)

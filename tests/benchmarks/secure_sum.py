@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from phe.paillier import EncryptedNumber, PaillierPrivateKey, PaillierPublicKey
 
 from crypto.masking import mask_residues, pair_key
-from crypto.paillier.blinding import Blinder
 from crypto.paillier.indicator import Indicator, check_indicator, hidden_permutation, make_indicator
 from crypto.paillier.modulus import check_modulus, prove_modulus
 from crypto.paillier.packing import Packing
@@ -25,6 +24,7 @@ from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from crypto.sampling.laplace import discrete_laplace, laplace_bound
 from tests.benchmarks.ratio import Ratio
+from tests.support.blinders import blinder_of
 
 CELLS = 20_000
 TOTAL_BOUND = 45_222
@@ -110,7 +110,7 @@ def fast_seconds(secret: SecretKey, parties: int, cells: int = CELLS) -> tuple[d
             indicator = Indicator.from_bytes(public, sent, parties)
             check_indicator(public, indicator, SHARES, CONTEXT)
         with clock.of("party: tables"):
-            blinder = Blinder(public, indicator.ciphertexts[places[party]], packing, bound, count, stream)
+            blinder = blinder_of(public, indicator.ciphertexts[places[party]], packing, bound, count, stream)
         with clock.of("party: noise"):
             noise = discrete_laplace(ALPHA, cells, stream)
             blinded = blinder.blind(noise)

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from crypto.errors import BrokenSum
 from crypto.masking import hide, mask_residues, mask_words, pair_key, reveal
-from crypto.paillier.blinding import Blinder
 from crypto.paillier.indicator import check_indicator, hidden_permutation, make_indicator
 from crypto.paillier.packing import Packing
 from crypto.paillier.public import ciphertexts_from_bytes, ciphertexts_to_bytes, multiply
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
 from tests.reference import one_ciphertext_per_cell as percell
+from tests.support.blinders import blinder_of
 from tests.support.effort import examples
 
 NOISE = 64
@@ -53,7 +53,7 @@ def test_secure_sum_is_the_sum_and_the_selected_noise(
     count = packing.ciphertexts(cells)
     received = []
     for me in range(parties):
-        blinder = Blinder(key, indicator.ciphertexts[places[me]], packing, NOISE, count, stream)
+        blinder = blinder_of(key, indicator.ciphertexts[places[me]], packing, NOISE, count, stream)
         masks = mask_residues(pairs[me], me, count, key.n)
         sent = blinder.contribution(values[me], blinder.blind(noise[me]), masks)
         received.append(ciphertexts_from_bytes(key, ciphertexts_to_bytes(key, sent), count))
@@ -78,7 +78,7 @@ def test_fast_path_equals_the_reference(
     packing = Packing.fit(key.bits, int(values.sum(axis=0).max()), shares * NOISE)
     fast, reference = [], []
     for me, bit in enumerate(indicator.ciphertexts):
-        blinder = Blinder(key, bit, packing, NOISE, 1, stream)
+        blinder = blinder_of(key, bit, packing, NOISE, 1, stream)
         masks = mask_residues(pairs[me], me, packing.ciphertexts(cells), key.n)
         fast.append(blinder.contribution(values[me], blinder.blind(noise[me]), masks))
         masks = mask_residues(pairs[me], me, cells, key.n)

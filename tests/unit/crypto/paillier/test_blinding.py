@@ -18,6 +18,7 @@ from crypto.paillier.packing import Packing
 from crypto.paillier.public import encrypt, random_unit
 from crypto.paillier_secret import SecretKey
 from crypto.randomness import Stream
+from tests.support.blinders import blinder_of
 
 PACKING = Packing(512, 17)
 BOUND = 2048
@@ -25,7 +26,7 @@ BOUND = 2048
 
 def make_blinder(secret: SecretKey, bit: int, bound: int = BOUND) -> Blinder:
     stream = Stream.system()
-    return Blinder(
+    return blinder_of(
         secret.public, encrypt(secret.public, bit, random_unit(secret.public, stream)), PACKING, bound, 5, stream
     )
 
@@ -104,17 +105,11 @@ def test_factors_encrypt_zero(small_secret: SecretKey) -> None:
 
 
 def test_the_same_tables_serve_sums_of_different_widths_for_one_bit(small_secret: SecretKey) -> None:
-    key, stream, found = small_secret.public, Stream.system(), rerandomisers_of(small_secret)
+    found = rerandomisers_of(small_secret)
     for packing in (Packing(512, 9), Packing(512, 17)):
-        blinder = Blinder(key, found.bit.number, packing, 5, 1, stream, found)
+        blinder = Blinder(small_secret.public, packing, 5, 1, found)
         sent = blinder.contribution(np.array([2]), blinder.blind(np.array([-4])), [mpz(0)])
         assert packing.unpack(small_secret.decrypt(sent), 1).tolist() == [-2]
-
-
-def test_tables_of_another_bit_are_refused(small_secret: SecretKey) -> None:
-    key, stream, found = small_secret.public, Stream.system(), rerandomisers_of(small_secret)
-    with pytest.raises(Reused, match="another encrypted bit"):
-        Blinder(key, encrypt(key, 1, mpz(3)), PACKING, 5, 1, stream, found)
 
 
 def test_exponents_of_factors_are_long_enough(small_secret: SecretKey) -> None:

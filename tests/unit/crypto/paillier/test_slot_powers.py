@@ -20,12 +20,12 @@ def test_powers_are_those_of_the_packed_exponent(uses: int, step: int, slots: in
     assert powers.powers(digits) == [gmpy2.powmod(3, exponent, MODULUS) for exponent in exponents]
 
 
-def test_places_of_one_step_are_worked_out_once() -> None:
+def test_powers_at_the_same_places_are_worked_out_once() -> None:
     base = Base(mpz(3), MODULUS)
-    few, other, many = base.teeth(7, 5), base.teeth(8, 5), base.teeth(7, 13)
-    assert all(one is again for one, again in zip(few, many, strict=False))
-    assert many == [gmpy2.powmod(3, 1 << 7 * place, MODULUS) for place in range(13)]
-    assert other == [gmpy2.powmod(3, 1 << 8 * place, MODULUS) for place in range(5)]
+    for step, slots in ((7, 13), (8, 13), (7, 5)):
+        found = base.teeth(step, slots)
+        assert found == [gmpy2.powmod(3, 1 << step * place, MODULUS) for place in range(slots)]
+        assert base.teeth(step, slots) is found
 
 
 def test_digit_beyond_the_ordinary_planes_is_still_right() -> None:

@@ -374,8 +374,8 @@ def test_parties_agree_on_places_that_the_curator_cannot_know(small_secret):
         selected_sums(joined(run, me).pair_keys, joined(run, me).share, asked_of[me].keys, Stream.keyed(b"test"))
         for me in range(3)
     ]
-    assert len({int(own.bit) for own in sums}) == 3  # everybody another place
-    assert sum(small_secret.decrypt([own.bit for own in sums])) == run.terms.plan.noise_shares
+    assert len({int(own.rerandomisers.bit.number) for own in sums}) == 3  # everybody another place
+    assert sum(small_secret.decrypt([own.rerandomisers.bit.number for own in sums])) == run.terms.plan.noise_shares
 
 
 # update=replace
@@ -440,7 +440,7 @@ def test_what_is_kept_does_not_print(small_secret):
         assert len(secret) == 32
         assert repr(secret) not in printed
         assert secret.hex() not in printed
-    assert str(state.sums.bit) not in printed
+    assert str(state.sums.rerandomisers.bit.number) not in printed
     assert len(repr(state)) < 200
 
 
