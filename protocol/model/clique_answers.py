@@ -3,8 +3,8 @@
 It does not know noise, potentials or how a model is fitted.
 
 A clique's cells form a matrix S, with the codes of the first variables as rows and those of the others as columns. For
-two matrices L and R of zeros and ones, the product L^T S R holds all cells of all tables. Where a variable has so many
-codes that L or R would be large, every cell's index in every table is kept instead.
+two matrices L and R of zeros and ones, the product L^T S R holds all cells of all tables. Where L or R would be large,
+or most multiplications by L would be by zero, sums over the first variables stand for L.
 """
 
 from collections.abc import Mapping, Sequence
