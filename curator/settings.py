@@ -16,7 +16,7 @@ from protocol.services.connection import is_loopback
 
 PREFIX = "SUBN_CURATOR_"
 LONGEST_WAIT = 365 * 24 * 3600  # seconds
-_LONGEST_ECHO = 100  # characters of a setting's name that is not known
+_LONGEST_ECHO = 100  # characters of a setting
 
 Seconds = Annotated[int, Field(ge=1, le=LONGEST_WAIT)]
 
@@ -62,7 +62,13 @@ class Settings(BaseModel):
     @classmethod
     def _check_proxies(cls, text: str) -> str:
         for part in listed(text):
-            ip_network(part)
+            try:
+                ip_network(part)
+            except ValueError:  # whose words repeat all of the text
+                raise ValueError(
+                    f"{part[:_LONGEST_ECHO]!r} is no address and no network: expected for instance 10.1.2.3, or "
+                    "10.1.2.0/24, whose host bits are zero"
+                ) from None
         return text
 
     @model_validator(mode="after")
@@ -71,8 +77,9 @@ class Settings(BaseModel):
             raise ValueError("plain_http and behind_proxy exclude each other: choose one of them")
         if self.plain_http and not is_loopback(self.host):
             raise ValueError(
-                f"plain_http would send everything over the network unencrypted from {self.host}: serve with TLS, or "
-                "behind a proxy (--behind-proxy), or listen at 127.0.0.1"
+                "plain_http would send everything over the network unencrypted from "
+                f"{self.host[:_LONGEST_ECHO]}: serve with TLS, or behind a proxy (--behind-proxy), or listen at "
+                "127.0.0.1"
             )
         return self
 

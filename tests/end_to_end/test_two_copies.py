@@ -107,7 +107,7 @@ def test_a_machine_that_slept_while_its_copy_went_on_sends_nothing_when_it_wakes
     original = home.sites["Nord"]
     home.sites["Süd"].running.send(signal.SIGSTOP)
     run = home.begin(*PARTIES, update="joint", rounds=3)
-    wait(lambda: original.cli("ledger")["entries"], "Nord to join", original.running)
+    original.running.wait_for("delivered", run=run)  # Stopped while it sends, it would be told of a timeout
     original.running.send(signal.SIGSTOP)
     copy = copied(home, "Nord")
     start(home, copy)

@@ -392,7 +392,7 @@ def test_a_mistake_of_the_program_is_told_by_its_place_not_its_words(party, fake
     """The text of an error that nobody foresaw might quote a value of a table."""
 
     def broken(_answering: Any) -> Any:
-        raise ZeroDivisionError("patient 4711")
+        raise ZeroDivisionError("patient Quixote")
 
     monkeypatch.setattr("party.answering.answering.Answering.decided", broken)
     running = Service(party, fake)
@@ -402,7 +402,7 @@ def test_a_mistake_of_the_program_is_told_by_its_place_not_its_words(party, fake
     assert mistake["kind"] == "ZeroDivisionError"
     assert __file__ in mistake["at"][0]
     said = f"{raised.value}{raised.value.__cause__}{running.logged}{party.audited()}"
-    assert "4711" not in said
+    assert "Quixote" not in said
 
 
 def test_libraries_log_json_lines_too(capsys):

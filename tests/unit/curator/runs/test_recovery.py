@@ -28,7 +28,7 @@ def test_a_failure_inside_is_the_curators_and_shows_nothing(desk, monkeypatch, c
     run = desk.run(**PLAIN)
 
     def broken(*_arguments):
-        raise ZeroDivisionError("patient 4711")
+        raise ZeroDivisionError("patient Quixote")
 
     monkeypatch.setattr(live_run, what, broken)
     with caplog.at_level(logging.ERROR):
@@ -41,7 +41,7 @@ def test_a_failure_inside_is_the_curators_and_shows_nothing(desk, monkeypatch, c
     (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert reference in record.getMessage()
     assert "ZeroDivisionError at " in record.getMessage()
-    assert "4711" not in record.getMessage() + reason
+    assert "Quixote" not in record.getMessage() + reason
     assert record.exc_info is None
 
 
