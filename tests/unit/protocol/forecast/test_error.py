@@ -90,7 +90,7 @@ def test_the_strongest_pairs_and_picks_that_lean_are_stronger_than_the_mean():
     [
         ("0.3", {}),
         ("2", {}),
-        pytest.param("2", {"privacy": "zcdp", "noise": "distributed"}, marks=pytest.mark.exhaustive),
+        pytest.param("1", {"privacy": "zcdp", "noise": "distributed"}, marks=pytest.mark.exhaustive),
         ("0.5", {"method": "independent"}),
         ("0.5", {"method": "dp-ccbn"}),
         ("1", {"method": "dp-subn", "update": "accumulate"}),
