@@ -284,7 +284,7 @@ def test_a_party_that_is_away_is_named_and_the_run_ends_without_it(home: Cluster
     site = home.sites["Süd Klinik"]
     site.running.stop()
     try:
-        run = home.begin("Nord", "Süd Klinik", join_seconds=5)
+        run = home.begin("Nord", "Süd Klinik", join_seconds=8)
         page = operator.open(f"{home.url}/runs/{run}")
         status = page.get_by_role("status")
         expect(status).to_contain_text("Without its answer, the run ends in", timeout=_SOON)

@@ -57,7 +57,7 @@ def test_a_party_that_vanishes_is_named_and_frees_the_others(cluster, step, unhe
     """What it answered and nobody heard stays spent: the bytes may have been seen on the way."""
     before = {name: account(cluster, name) for name in cluster.names}
     trap = Trap(cluster, "party-2", step, "lost before", of="party-2")
-    run = cluster.begin(step_seconds=2, join_seconds=2)
+    run = cluster.begin(step_seconds=6, join_seconds=6)
     assert trap.sprung.wait(60)
     ended = cluster.end(run)
     assert (ended["state"], ended["culprit"]) == ("timed_out", "party-2")

@@ -354,7 +354,7 @@ def test_what_was_spent_in_a_run_that_is_cancelled_midway_stays_spent(home: Clus
         assert not list((home.sites[name].home / "rows").glob("*"))
 
 
-@pytest.mark.parametrize("begun", [{"step_seconds": 3}], indirect=True)
+@pytest.mark.parametrize("begun", [{"step_seconds": 6}], indirect=True)
 def test_a_step_that_is_not_answered_in_time_ends_the_run(home: Cluster, begun: str) -> None:
     ended = home.until(begun, "timed_out")
     assert (ended["culprit"], ended["reason"]) == ("raw", "no answer to 'levels' before its deadline from raw")

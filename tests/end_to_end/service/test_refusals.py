@@ -140,7 +140,7 @@ def test_a_run_that_is_not_answered_in_time_ends(home: Cluster) -> None:
     site = home.sites[PARTIES[3]]
     site.running.send(signal.SIGSTOP)
     try:
-        run = home.begin(FIRST, site.name, join_seconds=3)
+        run = home.begin(FIRST, site.name, join_seconds=6)
         ended = home.until(run, "timed_out")
     finally:
         site.running.send(signal.SIGCONT)
