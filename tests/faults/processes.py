@@ -26,6 +26,7 @@ from curator.operator.client import CuratorClient
 from curator.store import run_records as records
 from curator.store.run_records import ReplyRecord
 from curator.store.store import Store
+from party.books.ledger import Ledger
 from party.home import keys, settings
 from party.home.keys import peer_fingerprint
 from party.home.layout import Home
@@ -261,5 +262,10 @@ class Cluster:
         self.check(run, settled=True)
 
     def has_settled(self, name: str, run: str) -> bool:
-        told = any(line["event"] == "run ended" and line["run"] == run for line in self.lines(name))
-        return told and not list(self.homes[name].rows.glob("*"))
+        """As its books say: it may have been killed before it could log what it had settled."""
+        ledger = Ledger.open(self.homes[name].ledger)
+        try:
+            request = ledger.request(run)
+        finally:
+            ledger.close()
+        return request is not None and request.state == "ended" and not list(self.homes[name].rows.glob("*"))
