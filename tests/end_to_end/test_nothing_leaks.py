@@ -15,6 +15,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
+from pathlib import Path
 
 import httpx
 import psutil
@@ -22,7 +23,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from protocol.tables.schema import Schema
-from tests.end_to_end.cluster import Cluster, Site, cluster, wait
+from tests.end_to_end.cluster import Cluster, Program, Site, cluster, wait
 from tests.support.effort import mostly_exhaustive
 from tests.support.postgres import postgres_server
 
@@ -161,15 +162,15 @@ def assert_no_canary(home: Cluster) -> None:
         assert (found := counts.search(data)) is None, f"{found and found[0]!r} in {where}"
 
 
-def test_the_search_finds_what_it_looks_for(home: Cluster) -> None:
+def test_the_search_finds_what_it_looks_for(home: Cluster, tmp_path: Path) -> None:
     """A log that tells is found out: the search is not blind."""
-    log = home.curator.log
-    before = log.read_bytes()
+    log = tmp_path / "log"
+    home.programs.append(Program("a tell-tale", home.curator.process, log))
     for told in (f'{{"event": "{NOTE}17"}}\n', '{"count": 31293}\n', "sick: 31,293 rows\n", f'"{AMOUNT + 17}"\n'):
-        log.write_bytes(before + told.encode())
-        with pytest.raises(AssertionError, match="in log of curator"):
+        log.write_bytes(home.curator.log.read_bytes() + told.encode())
+        with pytest.raises(AssertionError, match="in log of a tell-tale"):
             assert_no_canary(home)
-    log.write_bytes(before)
+    home.programs.pop()
     assert_no_canary(home)
 
 
