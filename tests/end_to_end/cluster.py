@@ -57,7 +57,8 @@ class Program:
     log: Path
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines():
+        written = self.log.read_text(encoding="utf-8", errors="replace").rpartition("\n")[0]  # the last one may be cut
+        for line in written.splitlines():
             if line.startswith("{"):
                 yield json.loads(line)
 

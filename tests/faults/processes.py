@@ -133,8 +133,8 @@ class Cluster:
     def lines(self, name: str, begun: int = 0) -> list[dict[str, Any]]:
         with self.log(name).open("rb") as log:
             log.seek(begun)
-            texts = log.read().decode().splitlines()
-        return [json.loads(text) for text in texts if text.startswith("{") and text.endswith("}")]
+            written = log.read().rpartition(b"\n")[0].decode()  # the last one may be cut
+        return [json.loads(line) for line in written.splitlines() if line.startswith("{") and line.endswith("}")]
 
     def said(self, name: str, words: str, begun: int = 0) -> bool:
         """Whether a line of its log holds these words."""
