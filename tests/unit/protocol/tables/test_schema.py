@@ -207,13 +207,13 @@ def test_a_list_full_of_mistakes_takes_no_time():
     assert "entry 1: must be a text in quotes" in refusal({"attributes": [attribute(values=list(range(500_000)))]})
     many = {"attributes": [attribute(labels=dict.fromkeys(map(str, range(500_000)), 1))]}
     assert 'the label of "0" must be a text in quotes' in refusal(many)
-    assert process_time() - began < 3  # several times what it takes
+    assert process_time() - began < 2  # four times what it takes with coverage
 
 
 def test_the_most_edges_of_scales_take_little_time():
     began = process_time()
     assert sum(Schema.parse({"attributes": [SCALED | {"name": f"a{n}"} for n in range(256)]}).sizes) == 1 << 16
-    assert process_time() - began < 15  # several times what it takes
+    assert process_time() - began < 10  # four times what it takes with coverage
 
 
 # Problems
